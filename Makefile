@@ -1,0 +1,59 @@
+# Every command people use is a target here, and CI calls the same ones.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-core lint format transcripts bench-micro check-java clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: $(READY) ## Make the virtual environment with everything pinned
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Tidegate needs Python 3.11 or newer; '$(PYTHON)' is older or missing." >&2; \
+		echo "Install it (Debian/Ubuntu: apt-get install python3 python3-venv) or call: make PYTHON=python3.11" >&2; \
+		exit 1; }
+	@echo "Setting up $(VENV) (the first time takes a minute or two) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable .
+	@touch $@
+
+check-java:
+	@command -v java >/dev/null 2>&1 || [ -n "$$JAVA_HOME" ] || { \
+		echo "Spark needs Java 17 or newer, and no 'java' was found on the PATH." >&2; \
+		echo "Install it (Debian/Ubuntu: apt-get install openjdk-17-jre-headless, macOS: brew install openjdk@17)." >&2; \
+		exit 1; }
+
+demo: check-java $(READY) ## Run the demo: a disordered stream, its watermarks and its late records
+	@$(BIN)/python examples/core_demo.py
+
+test: check-java $(READY) lint test-core transcripts bench-check ## Run everything that CI runs
+
+test-core: $(READY) ## Run the tests that need no JVM
+	@$(BIN)/python -m pytest -q -m "not spark"
+
+lint: $(READY) ## Check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(READY) ## Format the code
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+transcripts: $(READY) ## Run the conformance transcripts on the core
+	@$(BIN)/python -m tidegate.testing.transcript --on core tests/conformance
+
+bench-micro: $(READY) ## Measure the core: valve cost per watermark by number of channels
+	@$(BIN)/python benchmarks/micro/valve.py
+
+bench-check: $(READY)
+	@$(BIN)/python benchmarks/micro/valve.py --quick
+
+clean: ## Remove the virtual environment and caches
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,210 @@
+"""The operator behind `assign_timestamps_and_watermarks`, for one channel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tidegate.core.emitter import WatermarkEmitter
+from tidegate.core.idleness import IdlenessCountdown
+from tidegate.core.legacy_assigners import LegacyGenerator
+from tidegate.core.outputs import Output
+from tidegate.core.records import Progress, Record, Watermark, WatermarkStatus
+from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.strategy import WatermarkStrategy
+from tidegate.core.time import MIN_TIME, Clock, add, check_timestamp
+from tidegate.core.watermarks import TimestampGenerator, Timestamps
+from tidegate.errors import InvalidTypeError, TidegateError, UserCodeError
+
+
+class ColumnProgress(NamedTuple):
+    """What a column of timestamps did to time: `progress` follows the record at `position`."""
+
+    position: int
+    progress: Progress
+
+
+class TimestampsAndWatermarksOperator:
+    """Stamps records, sends them on, and only then shows them to the generator.
+
+    So a punctuated watermark follows its record. Watermarks and statuses from upstream are swallowed, except
+    `Watermark.MAX`, which is passed on and ends all emission. `clock` is processing time.
+    """
+
+    def __init__(
+        self,
+        strategy: WatermarkStrategy,
+        output: Output,
+        clock: Clock,
+        *,
+        name: str = "assign_timestamps_and_watermarks",
+    ) -> None:
+        self._name = name
+        self._output = output
+        self._clock = clock
+        self._generator = strategy.create_generator()
+        self._assigner = (
+            self._generator.assigner if isinstance(self._generator, LegacyGenerator) else strategy.timestamp_assigner
+        )
+        self._emitter = WatermarkEmitter(output.emit)
+        self._idleness = None if strategy.idle_timeout is None else IdlenessCountdown(strategy.idle_timeout)
+        self._max_future_skew = strategy.max_future_skew
+        self._diverts_future = strategy.future_output is not None
+        self._num_future_records = 0
+        self.future_records: list[Record] = []
+        """Records diverted by `with_max_future_skew`, until the runtime takes them to their side output."""
+
+    @property
+    def current_watermark(self) -> int:
+        return self._emitter.current_watermark
+
+    @property
+    def is_idle(self) -> bool:
+        return self._emitter.is_idle
+
+    @property
+    def num_future_records(self) -> int:
+        """How many records were too far ahead of processing time to move the watermark."""
+        return self._num_future_records
+
+    @property
+    def idle_after(self) -> int | None:
+        """When a probe would find this channel idle; a runtime without data needs a tick after it."""
+        return None if self._idleness is None else self._idleness.idle_after
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        stamp = self._extract(value, timestamp)
+        if self._is_future(stamp):
+            self._num_future_records += 1
+            if self._diverts_future:
+                self.future_records.append(Record(value, stamp))
+            else:
+                self._output.collect(value, stamp)
+            self._had_event()
+            return
+        self._output.collect(value, stamp)
+        self._had_event()
+        try:
+            self._generator.on_event(value, stamp, self._emitter)
+        except TidegateError:
+            raise
+        except Exception as error:
+            raise UserCodeError(
+                f"{self._name}: {type(self._generator).__name__}.on_event raised {error!r} "
+                f"for the record {value!r} at {stamp}"
+            ) from error
+
+    def process_timestamps(self, timestamps: Timestamps) -> list[ColumnProgress]:
+        """The vectorised form of `process_element`: what a column of records, already stamped, does to time.
+
+        The records themselves travel by their own way; progress is returned with its position, not sent, and is
+        exactly what feeding the records one by one would have sent.
+        """
+        if not isinstance(self._generator, TimestampGenerator):
+            raise InvalidTypeError(f"{self._name}: {type(self._generator).__name__} must see the records one by one")
+        progress: list[ColumnProgress] = []
+        if not timestamps.size:
+            return progress
+        kept = np.arange(len(timestamps))
+        if self._max_future_skew is not None:
+            kept = np.flatnonzero(timestamps <= add(self._clock(), self._max_future_skew))
+            self._num_future_records += len(timestamps) - len(kept)
+        position = 0
+
+        def remember(item: Progress) -> None:
+            progress.append(ColumnProgress(position, item))
+
+        emitter = WatermarkEmitter(remember)
+        emitter.restore(self._emitter.snapshot())
+        if self._idleness is not None:
+            self._idleness.event()
+            emitter.mark_active()
+        emissions = self._generator.on_timestamps(timestamps[kept])
+        higher = emissions.watermarks > emitter.current_watermark
+        for index, watermark in zip(emissions.positions[higher], emissions.watermarks[higher], strict=True):
+            position = int(kept[index])
+            emitter.emit_watermark(Watermark(int(watermark)))
+        self._emitter.restore(emitter.snapshot())
+        return progress
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        if watermark.is_end:
+            self._emitter.emit_watermark(watermark)
+
+    def process_status(self, status: WatermarkStatus) -> None:
+        """Statuses from upstream are swallowed: this operator knows by itself."""
+
+    def on_periodic_emit(self) -> None:
+        """One periodic probe: find out whether the channel is idle, or else let the generator emit."""
+        if self._emitter.has_ended:
+            return
+        if self._idleness is not None:
+            if self._idleness.probe(self._clock()):
+                self._emitter.mark_idle()
+            if self._idleness.is_idle:
+                return
+        try:
+            self._generator.on_periodic_emit(self._emitter)
+        except TidegateError:
+            raise
+        except Exception as error:
+            raise UserCodeError(
+                f"{self._name}: {type(self._generator).__name__}.on_periodic_emit raised {error!r}"
+            ) from error
+
+    def finish(self) -> None:
+        """The operator ends: one last periodic emission."""
+        self.on_periodic_emit()
+
+    def pause(self) -> None:
+        """The channel is not offered for reading; its idle clock stands still."""
+        if self._idleness is not None:
+            self._idleness.pause(self._clock())
+
+    def resume(self) -> None:
+        if self._idleness is not None:
+            self._idleness.resume(self._clock())
+
+    def snapshot(self) -> Snapshot:
+        return make_snapshot(
+            "assign_watermarks",
+            1,
+            generator=self._generator.snapshot(),
+            emitter=self._emitter.snapshot(),
+            idleness=None if self._idleness is None else self._idleness.snapshot(),
+            output=self._output.snapshot(),
+            num_future_records=self._num_future_records,
+        )
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        fields = open_snapshot(snapshot, "assign_watermarks", 1)
+        self._generator.restore(fields["generator"])
+        self._emitter.restore(fields["emitter"])
+        self._output.restore(fields["output"])
+        self._num_future_records = fields["num_future_records"]
+        if self._idleness is None:
+            # The program no longer asks for idleness; a channel that was idle would otherwise never wake up.
+            self._emitter.mark_active()
+        elif fields["idleness"] is not None:
+            self._idleness.restore(fields["idleness"])
+
+    def _extract(self, value: Any, previous: int | None) -> int:
+        try:
+            timestamp = self._assigner.extract_timestamp(value, MIN_TIME if previous is None else previous)
+        except TidegateError:
+            raise
+        except Exception as error:
+            raise UserCodeError(
+                f"{self._name}: the timestamp assigner raised {error!r} for the record {value!r}"
+            ) from error
+        return check_timestamp(timestamp, f"{self._name}: timestamp of the record {value!r}")
+
+    def _is_future(self, timestamp: int) -> bool:
+        return self._max_future_skew is not None and timestamp > add(self._clock(), self._max_future_skew)
+
+    def _had_event(self) -> None:
+        if self._idleness is not None:
+            self._idleness.event()
+            self._emitter.mark_active()

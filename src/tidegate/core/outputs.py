@@ -1,0 +1,107 @@
+"""Where an operator sends its elements: to the next operator of its chain, or to every channel behind a shuffle."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from tidegate.core.records import Progress, Watermark, WatermarkStatus
+from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.time import MIN_TIME
+
+
+class Receiver(Protocol):
+    """What takes elements: an operator, one of its input channels, a sink, or a test."""
+
+    def process_element(self, value: Any, timestamp: int | None) -> None: ...
+
+    def process_watermark(self, watermark: Watermark) -> None: ...
+
+    def process_status(self, status: WatermarkStatus) -> None: ...
+
+
+class Output(ABC):
+    """An operator's output, with its gauge and the gate of its status.
+
+    While the announced status is idle no watermark passes. A status is announced once per change. Records pass
+    always, and do not change the status.
+    """
+
+    def __init__(self) -> None:
+        self._status = WatermarkStatus.ACTIVE
+        self._current_watermark = MIN_TIME
+
+    @property
+    def current_watermark(self) -> int:
+        """Gauge: the watermark last sent, MIN_TIME before any."""
+        return self._current_watermark
+
+    @property
+    def status(self) -> WatermarkStatus:
+        return self._status
+
+    @abstractmethod
+    def collect(self, value: Any, timestamp: int | None) -> None:
+        """Send a record; `timestamp` is None if it has none."""
+
+    def emit(self, progress: Progress) -> None:
+        """Send a watermark or a status."""
+        if isinstance(progress, Watermark):
+            self.emit_watermark(progress)
+        else:
+            self.emit_status(progress)
+
+    def emit_watermark(self, watermark: Watermark) -> None:
+        if self._status is WatermarkStatus.IDLE:
+            return
+        self._current_watermark = watermark.timestamp
+        for receiver in self._receivers():
+            receiver.process_watermark(watermark)
+
+    def emit_status(self, status: WatermarkStatus) -> None:
+        if status is self._status:
+            return
+        self._status = status
+        for receiver in self._receivers():
+            receiver.process_status(status)
+
+    def snapshot(self) -> Snapshot:
+        return make_snapshot("output", 1, status=self._status.value, current_watermark=self._current_watermark)
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        fields = open_snapshot(snapshot, "output", 1)
+        self._status = WatermarkStatus(fields["status"])
+        self._current_watermark = fields["current_watermark"]
+
+    @abstractmethod
+    def _receivers(self) -> Sequence[Receiver]: ...
+
+
+class ChainedOutput(Output):
+    """Hands everything directly to the next operator of the chain."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        super().__init__()
+        self._receiver = receiver
+
+    def collect(self, value: Any, timestamp: int | None) -> None:
+        self._receiver.process_element(value, timestamp)
+
+    def _receivers(self) -> Sequence[Receiver]:
+        return (self._receiver,)
+
+
+class BroadcastOutput(Output):
+    """Crosses a shuffle: a record goes where `select(value, targets)` says, watermarks and statuses to everyone."""
+
+    def __init__(self, receivers: Sequence[Receiver], select: Callable[[Any, int], int]) -> None:
+        super().__init__()
+        self._targets = tuple(receivers)
+        self._select = select
+
+    def collect(self, value: Any, timestamp: int | None) -> None:
+        self._targets[self._select(value, len(self._targets))].process_element(value, timestamp)
+
+    def _receivers(self) -> Sequence[Receiver]:
+        return self._targets

@@ -1,0 +1,69 @@
+"""Timestamp assigners: what gives a record its event time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.errors import InvalidTypeError, InvalidValueError
+
+
+class TimestampAssigner(ABC):
+    """Gives each record its timestamp. A lambda `(value, record_timestamp) -> int` is accepted wherever this is."""
+
+    @abstractmethod
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        """The timestamp of `value` in milliseconds; `record_timestamp` is the earlier one, `MIN_TIME` if none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTimestampAssigner(TimestampAssigner):
+    """Keeps the timestamp that the record already has."""
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:  # noqa: ARG002
+        return record_timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTimestampAssigner(TimestampAssigner):
+    """A plain function as an assigner."""
+
+    function: Callable[[Any, int], int]
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return self.function(value, record_timestamp)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTimestampAssigner(TimestampAssigner):
+    """Takes the timestamp from a named field, so that whole columns can be read at once."""
+
+    column: str
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:  # noqa: ARG002
+        try:
+            timestamp = value[self.column]
+        except (KeyError, ValueError, IndexError, TypeError):
+            # Spark's Row raises ValueError, a dict KeyError, and a tuple TypeError for a name it does not know.
+            try:
+                timestamp = getattr(value, self.column)
+            except AttributeError:
+                raise InvalidValueError(
+                    f"with_timestamp_column: the record {value!r} has no field {self.column!r}"
+                ) from None
+        return timestamp  # type: ignore[no-any-return]  # checked by the operator, which knows its own name
+
+
+def as_timestamp_assigner(assigner: Any) -> TimestampAssigner:
+    """`assigner` as a `TimestampAssigner`: one as it is, anything with its method, or a function of two arguments."""
+    if isinstance(assigner, TimestampAssigner):
+        return assigner
+    extract = getattr(assigner, "extract_timestamp", None)
+    if isinstance(assigner, type) or not (callable(extract) or callable(assigner)):
+        raise InvalidTypeError(
+            "with_timestamp_assigner: expected a TimestampAssigner object or a function "
+            f"(value, record_timestamp) -> milliseconds, got {assigner!r}"
+        )
+    return FunctionTimestampAssigner(extract if callable(extract) else assigner)

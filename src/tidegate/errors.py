@@ -1,0 +1,35 @@
+"""Everything Tidegate raises on purpose.
+
+Every error is a `TidegateError` and also the builtin exception that it is, so both `except TidegateError` and
+`except ValueError` do what a reader expects. A message says where, which rule, what was got and what to do.
+"""
+
+from __future__ import annotations
+
+
+class TidegateError(Exception):
+    """Base of all errors raised by Tidegate."""
+
+
+class InvalidValueError(TidegateError, ValueError):
+    """An argument has the right type and a value that the rule does not allow."""
+
+
+class InvalidTypeError(TidegateError, TypeError):
+    """An argument or a value returned by user code has the wrong type."""
+
+
+class UnknownChannelError(TidegateError, IndexError):
+    """A channel or input index that the receiver does not have."""
+
+
+class SnapshotError(TidegateError, ValueError):
+    """A snapshot that this version cannot restore."""
+
+
+class ClosedError(TidegateError, RuntimeError):
+    """A call on something that was closed."""
+
+
+class UserCodeError(TidegateError, RuntimeError):
+    """A function of the user raised; the cause is chained and the message names the function and the record."""
