@@ -9,7 +9,7 @@ from typing import Any, Final
 from tidegate.core.lowest import LowestWatermark
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time import MAX_TIME, MIN_TIME, add, check_timestamp
-from tidegate.errors import InvalidValueError, UnknownChannelError
+from tidegate.errors import InvalidTypeError, InvalidValueError, UnknownChannelError
 
 DEFAULT_UPDATE_INTERVAL: Final = 1_000
 
@@ -23,6 +23,10 @@ class AlignmentParameters:
     update_interval: int = DEFAULT_UPDATE_INTERVAL
 
     def __post_init__(self) -> None:
+        if not isinstance(self.max_drift, int) or not isinstance(self.update_interval, int):
+            raise InvalidTypeError(
+                f"alignment takes milliseconds, got drift {self.max_drift!r} and interval {self.update_interval!r}"
+            )
         if self.max_drift < 0:
             raise InvalidValueError(f"alignment drift must not be negative, got {self.max_drift} ms")
         if self.update_interval <= 0:

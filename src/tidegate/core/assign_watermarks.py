@@ -115,6 +115,7 @@ class TimestampsAndWatermarksOperator:
 
         def remember(item: Progress) -> None:
             progress.append(ColumnProgress(position, item))
+            self._output.note(item)
 
         emitter = WatermarkEmitter(remember)
         emitter.restore(self._emitter.snapshot())
@@ -176,6 +177,7 @@ class TimestampsAndWatermarksOperator:
             idleness=None if self._idleness is None else self._idleness.snapshot(),
             output=self._output.snapshot(),
             num_future_records=self._num_future_records,
+            future_records=[list(record) for record in self.future_records],
         )
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -184,11 +186,13 @@ class TimestampsAndWatermarksOperator:
         self._emitter.restore(fields["emitter"])
         self._output.restore(fields["output"])
         self._num_future_records = fields["num_future_records"]
-        if self._idleness is None:
-            # The program no longer asks for idleness; a channel that was idle would otherwise never wake up.
+        self.future_records = [Record(value, timestamp) for value, timestamp in fields["future_records"]]
+        idleness = fields["idleness"]
+        if self._idleness is not None and idleness is not None:
+            self._idleness.restore(idleness)
+        elif idleness is not None and idleness["is_idle"]:
+            # The program no longer asks for idleness; the channel would otherwise never wake up.
             self._emitter.mark_active()
-        elif fields["idleness"] is not None:
-            self._idleness.restore(fields["idleness"])
 
     def _extract(self, value: Any, previous: int | None) -> int:
         try:

@@ -110,7 +110,7 @@ class CombinedWatermark:
         return combined
 
     def _check(self, input_index: int) -> None:
-        if not isinstance(input_index, int) or not 0 <= input_index < len(self._watermarks):
+        if type(input_index) is not int or not 0 <= input_index < len(self._watermarks):
             raise UnknownChannelError(f"there is no input {input_index!r}; inputs are 0 to {len(self._watermarks) - 1}")
 
     def _has_ended(self, input_index: int) -> bool:

@@ -5,6 +5,7 @@ They give a timestamp and a watermark from one object, so one copy of that objec
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -44,7 +45,7 @@ class BoundedOutOfOrdernessTimestampExtractor(AssignerWithPeriodicWatermarks):
     def extract(self, element: Any) -> int:
         """The timestamp of the element in milliseconds."""
 
-    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:  # noqa: ARG002
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
         timestamp = self.extract(value)
         if timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
@@ -61,10 +62,10 @@ class LegacyGenerator(WatermarkGenerator, ABC):
         self.assigner = assigner
 
     def snapshot(self) -> Snapshot:
-        return make_snapshot("legacy", 1, attributes=dict(vars(self.assigner)))
+        return make_snapshot("legacy", 1, attributes=copy.deepcopy(vars(self.assigner)))
 
     def restore(self, snapshot: Snapshot) -> None:
-        vars(self.assigner).update(open_snapshot(snapshot, "legacy", 1)["attributes"])
+        vars(self.assigner).update(copy.deepcopy(open_snapshot(snapshot, "legacy", 1)["attributes"]))
 
 
 class PeriodicAdapter(LegacyGenerator):

@@ -66,6 +66,13 @@ class Output(ABC):
         for receiver in self._receivers():
             receiver.process_status(status)
 
+    def note(self, progress: Progress) -> None:
+        """Take a watermark or status into account that reached the receivers by another way."""
+        if isinstance(progress, WatermarkStatus):
+            self._status = progress
+        elif self._status is WatermarkStatus.ACTIVE:
+            self._current_watermark = progress.timestamp
+
     def snapshot(self) -> Snapshot:
         return make_snapshot("output", 1, status=self._status.value, current_watermark=self._current_watermark)
 
@@ -105,3 +112,37 @@ class BroadcastOutput(Output):
 
     def _receivers(self) -> Sequence[Receiver]:
         return self._targets
+
+
+class OperatorOutput(Output):
+    """The output of an operator in a program: any number of consumers, of the main output and of each side output.
+
+    Watermarks and statuses go to all of them. What goes to a side output that nobody consumes is dropped, as the
+    program asked for.
+    """
+
+    def __init__(
+        self, receivers: Sequence[Receiver] = (), sides: Mapping[str, Sequence[Receiver]] | None = None
+    ) -> None:
+        super().__init__()
+        self._main = tuple(receivers)
+        self._sides = {tag: tuple(targets) for tag, targets in (sides or {}).items()}
+        self._everyone = (*self._main, *(target for targets in self._sides.values() for target in targets))
+        if len(self._main) == 1:
+            # The usual case, without a hop of its own.
+            self.collect = self._main[0].process_element  # type: ignore[method-assign]
+
+    def collect(self, value: Any, timestamp: int | None) -> None:
+        for receiver in self._main:
+            receiver.process_element(value, timestamp)
+
+    def has_side(self, tag_id: str) -> bool:
+        return tag_id in self._sides
+
+    def collect_side(self, tag_id: str, value: Any, timestamp: int | None) -> None:
+        """Send a record to a side output."""
+        for receiver in self._sides.get(tag_id, ()):
+            receiver.process_element(value, timestamp)
+
+    def _receivers(self) -> Sequence[Receiver]:
+        return self._everyone

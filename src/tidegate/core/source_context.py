@@ -63,10 +63,10 @@ class ProcessingTimeContext(SourceContext):
         self._check_open()
         self._output.collect(value, None)
 
-    def collect_with_timestamp(self, value: Any, timestamp: int) -> None:  # noqa: ARG002
+    def collect_with_timestamp(self, value: Any, timestamp: int) -> None:
         self.collect(value)
 
-    def emit_watermark(self, watermark: Watermark) -> None:  # noqa: ARG002
+    def emit_watermark(self, watermark: Watermark) -> None:
         self._check_open()
 
     def mark_as_temporarily_idle(self) -> None:
@@ -179,7 +179,7 @@ class IngestionTimeContext(_ProgressContext):
         self._output.collect(value, now)
         self._emit_if_due(now)
 
-    def collect_with_timestamp(self, value: Any, timestamp: int) -> None:  # noqa: ARG002
+    def collect_with_timestamp(self, value: Any, timestamp: int) -> None:
         self.collect(value)
 
     def emit_watermark(self, watermark: Watermark) -> None:

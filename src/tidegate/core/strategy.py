@@ -42,6 +42,10 @@ class GeneratorSpec(Protocol):
 class Bounded:
     bound: int
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.bound, int) or isinstance(self.bound, bool) or self.bound < 0:
+            raise InvalidValueError(f"out-of-orderness bound must be 0 ms or more, got {self.bound!r}")
+
     def create(self) -> TimestampGenerator:
         return BoundedOutOfOrdernessWatermarks(self.bound)
 

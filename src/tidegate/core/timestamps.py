@@ -22,7 +22,7 @@ class TimestampAssigner(ABC):
 class RecordTimestampAssigner(TimestampAssigner):
     """Keeps the timestamp that the record already has."""
 
-    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:  # noqa: ARG002
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
         return record_timestamp
 
 
@@ -42,7 +42,7 @@ class ColumnTimestampAssigner(TimestampAssigner):
 
     column: str
 
-    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:  # noqa: ARG002
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
         try:
             timestamp = value[self.column]
         except (KeyError, ValueError, IndexError, TypeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Protocol
 
@@ -58,10 +59,10 @@ class WatermarkGenerator(ABC):
         """Emit what is known by now."""
 
     def snapshot(self) -> Snapshot:
-        return make_snapshot("generator", 1, attributes=dict(vars(self)))
+        return make_snapshot("generator", 1, attributes=copy.deepcopy(vars(self)))
 
     def restore(self, snapshot: Snapshot) -> None:
-        vars(self).update(open_snapshot(snapshot, "generator", 1)["attributes"])
+        vars(self).update(copy.deepcopy(open_snapshot(snapshot, "generator", 1)["attributes"]))
 
 
 class TimestampGenerator(WatermarkGenerator):
@@ -82,7 +83,7 @@ class BoundedOutOfOrdernessWatermarks(TimestampGenerator):
         self._bound = bound
         self._max_timestamp = add(MIN_TIME, bound + 1)
 
-    def on_event(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:  # noqa: ARG002
+    def on_event(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:
         if timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
 
@@ -118,7 +119,7 @@ class NoWatermarksGenerator(TimestampGenerator):
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
         pass
 
-    def on_timestamps(self, timestamps: Timestamps) -> Emissions:  # noqa: ARG002
+    def on_timestamps(self, timestamps: Timestamps) -> Emissions:
         return NO_EMISSIONS
 
     def snapshot(self) -> Snapshot:
@@ -131,7 +132,7 @@ class NoWatermarksGenerator(TimestampGenerator):
 class PerEventWatermarks(TimestampGenerator):
     """Emits each record's own timestamp right after the record: the simplest punctuated generator."""
 
-    def on_event(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:  # noqa: ARG002
+    def on_event(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:
         output.emit_watermark(Watermark(timestamp))
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:

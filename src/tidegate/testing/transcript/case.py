@@ -53,8 +53,8 @@ class Case:
             return MIN_TIME
         if value == "max":
             return MAX_TIME
-        if type(value) is not int:
-            raise self.error(f"{where}: expected an integer, min or max, got {value!r}")
+        if type(value) is not int or not MIN_TIME <= value <= MAX_TIME:
+            raise self.error(f"{where}: expected a 64-bit integer, min or max, got {value!r}")
         return value
 
     def whole(self, value: Any, where: str) -> int:

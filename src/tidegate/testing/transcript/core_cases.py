@@ -72,7 +72,7 @@ class _Sink:
         self.progress: list[Progress] = []
         self.timestamps: list[int | None] = []
 
-    def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002
+    def process_element(self, value: Any, timestamp: int | None) -> None:
         self.timestamps.append(timestamp)
 
     def process_watermark(self, watermark: Watermark) -> None:
@@ -163,7 +163,7 @@ def _upstream(
 
 def _compare(case: Case, number: int, expected: Any, emitted: list[Progress]) -> Failure | None:
     where = f"step {number}: expect"
-    wanted = [item if item in {"idle", "active"} else case.time(item, where) for item in _items(case, expected, where)]
+    wanted = [item if item in ("idle", "active") else case.time(item, where) for item in _items(case, expected, where)]
     got = [item.timestamp if isinstance(item, Watermark) else item.value for item in emitted]
     if wanted == got:
         return None

@@ -1,0 +1,397 @@
+"""Window assigners: which windows an element belongs to."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Self
+
+from tidegate.core.duration import DurationLike, Time, as_millis, positive_millis
+from tidegate.core.evictors import CountEvictor, Evictor
+from tidegate.core.time import add
+from tidegate.core.trigger import Trigger
+from tidegate.core.triggers import (
+    CountTrigger,
+    EndOfStreamTrigger,
+    EventTimeTrigger,
+    NeverTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+)
+from tidegate.core.windows import GlobalWindow, TimeWindow, Window
+from tidegate.errors import InvalidTypeError, InvalidValueError
+
+MAX_WINDOWS_PER_ELEMENT = 10_000_000
+
+
+class WindowAssigner(ABC):
+    """Puts each element into windows."""
+
+    class WindowAssignerContext(ABC):
+        @abstractmethod
+        def get_current_processing_time(self) -> int: ...
+
+        @abstractmethod
+        def get_runtime_context(self) -> Any: ...
+
+    @abstractmethod
+    def assign_windows(self, element: Any, timestamp: int, context: WindowAssignerContext) -> Collection[Any]:
+        """The windows of the element."""
+
+    @abstractmethod
+    def get_default_trigger(self, env: Any = None) -> Trigger: ...
+
+    def get_default_evictor(self) -> Evictor | None:
+        """The evictor of the windows if the user sets none."""
+        return None
+
+    def get_window_serializer(self) -> Any:
+        """PyFlink asks for one; windows are plain values here and need none."""
+        return None
+
+    @abstractmethod
+    def is_event_time(self) -> bool: ...
+
+
+class MergingWindowAssigner(WindowAssigner):
+    """Assigns windows that grow together, such as sessions."""
+
+    class MergeCallback(ABC):
+        @abstractmethod
+        def merge(self, to_be_merged: Collection[Any], merge_result: Any) -> None:
+            """These windows become that one."""
+
+    @abstractmethod
+    def merge_windows(self, windows: Iterable[Any], callback: MergeCallback) -> None:
+        """Say which of the windows are to be merged."""
+
+
+class WindowStagger(enum.Enum):
+    """When the windows of different operator instances start: all together, at random, or with their first element."""
+
+    ALIGNED = "aligned"
+    RANDOM = "random"
+    NATURAL = "natural"
+
+    def offset(self, now: int, size: int, seed: int) -> int:
+        """How far an operator instance shifts its windows; `seed` stands for the instance, also in a replay."""
+        if self is WindowStagger.RANDOM:
+            return seed % size
+        if self is WindowStagger.NATURAL:
+            return now - TimeWindow.get_window_start_with_offset(now, 0, size)
+        return 0
+
+
+class TumblingWindows(WindowAssigner):
+    """What both tumbling windows share."""
+
+    def __init__(
+        self,
+        size: DurationLike,
+        offset: DurationLike | None = None,
+        window_stagger: WindowStagger = WindowStagger.ALIGNED,
+    ) -> None:
+        name = type(self).__name__
+        self.size = positive_millis(size, f"{name}: size")
+        self.offset = 0 if offset is None else as_millis(offset, f"{name}: offset")
+        if abs(self.offset) >= self.size:
+            raise InvalidValueError(
+                f"{name}: the offset must be smaller than the size {self.size} ms, got {self.offset} ms"
+            )
+        self.stagger = window_stagger
+
+    def staggered(self, shift: int) -> Self:
+        """These windows, started `shift` later."""
+        size, offset = Time.milliseconds(self.size), Time.milliseconds((self.offset + shift) % self.size)
+        return type(self)(size, offset)
+
+    def window_of(self, timestamp: int) -> TimeWindow:
+        """The window that holds `timestamp`."""
+        start = timestamp - (timestamp - self.offset) % self.size
+        return TimeWindow(start, add(start, self.size))
+
+
+class TumblingEventTimeWindows(TumblingWindows):
+    """Windows of one size, side by side, by event time."""
+
+    @staticmethod
+    def of(
+        size: DurationLike,
+        offset: DurationLike | None = None,
+        window_stagger: WindowStagger = WindowStagger.ALIGNED,
+    ) -> TumblingEventTimeWindows:
+        return TumblingEventTimeWindows(size, offset, window_stagger)
+
+    def assign_windows(
+        self,
+        element: Any,
+        timestamp: int,
+        context: WindowAssigner.WindowAssignerContext,
+    ) -> Collection[TimeWindow]:
+        return (self.window_of(timestamp),)
+
+    def get_default_trigger(self, env: Any = None) -> Trigger:
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return True
+
+
+class TumblingProcessingTimeWindows(TumblingWindows):
+    """Windows of one size, side by side, by the clock."""
+
+    @staticmethod
+    def of(
+        size: DurationLike,
+        offset: DurationLike | None = None,
+        window_stagger: WindowStagger = WindowStagger.ALIGNED,
+    ) -> TumblingProcessingTimeWindows:
+        return TumblingProcessingTimeWindows(size, offset, window_stagger)
+
+    def assign_windows(
+        self,
+        element: Any,
+        timestamp: int,
+        context: WindowAssigner.WindowAssignerContext,
+    ) -> Collection[TimeWindow]:
+        return (self.window_of(context.get_current_processing_time()),)
+
+    def get_default_trigger(self, env: Any = None) -> Trigger:
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return False
+
+
+class SlidingWindows(WindowAssigner):
+    """What both sliding windows share."""
+
+    def __init__(self, size: DurationLike, slide: DurationLike, offset: DurationLike | None = None) -> None:
+        name = type(self).__name__
+        self.size = positive_millis(size, f"{name}: size")
+        self.slide = positive_millis(slide, f"{name}: slide")
+        self.offset = 0 if offset is None else as_millis(offset, f"{name}: offset")
+        if abs(self.offset) >= self.slide:
+            raise InvalidValueError(
+                f"{name}: the offset must be smaller than the slide {self.slide} ms, got {self.offset} ms"
+            )
+        if self.size // self.slide > MAX_WINDOWS_PER_ELEMENT:
+            raise InvalidValueError(
+                f"{name}: {self.size // self.slide} windows for each element are too many; use a longer slide"
+            )
+
+    def windows_of(self, timestamp: int) -> list[TimeWindow]:
+        """The windows that hold `timestamp`, newest first."""
+        size = self.size
+        start = timestamp - (timestamp - self.offset) % self.slide
+        windows = []
+        while start > timestamp - size:
+            windows.append(TimeWindow(start, add(start, size)))
+            start -= self.slide
+        return windows
+
+
+class SlidingEventTimeWindows(SlidingWindows):
+    """Windows of one size that start every slide, by event time."""
+
+    @staticmethod
+    def of(size: DurationLike, slide: DurationLike, offset: DurationLike | None = None) -> SlidingEventTimeWindows:
+        return SlidingEventTimeWindows(size, slide, offset)
+
+    def assign_windows(
+        self,
+        element: Any,
+        timestamp: int,
+        context: WindowAssigner.WindowAssignerContext,
+    ) -> Collection[TimeWindow]:
+        return self.windows_of(timestamp)
+
+    def get_default_trigger(self, env: Any = None) -> Trigger:
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return True
+
+
+class SlidingProcessingTimeWindows(SlidingWindows):
+    """Windows of one size that start every slide, by the clock."""
+
+    @staticmethod
+    def of(size: DurationLike, slide: DurationLike, offset: DurationLike | None = None) -> SlidingProcessingTimeWindows:
+        return SlidingProcessingTimeWindows(size, slide, offset)
+
+    def assign_windows(
+        self,
+        element: Any,
+        timestamp: int,
+        context: WindowAssigner.WindowAssignerContext,
+    ) -> Collection[TimeWindow]:
+        return self.windows_of(context.get_current_processing_time())
+
+    def get_default_trigger(self, env: Any = None) -> Trigger:
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return False
+
+
+class SessionWindowTimeGapExtractor(ABC):
+    """Gives each element the gap, in milliseconds, after which its session ends. A lambda may stand in its place."""
+
+    @abstractmethod
+    def extract(self, element: Any) -> int: ...
+
+
+class SessionWindows(MergingWindowAssigner):
+    """What all session windows share: `[time, time + gap)`, merged where two overlap or touch."""
+
+    def __init__(self, session_gap: DurationLike | SessionWindowTimeGapExtractor | Callable[[Any], int]) -> None:
+        self._extract: Callable[[Any], int] | None = None
+        self.session_gap = 0
+        if isinstance(session_gap, SessionWindowTimeGapExtractor):
+            self._extract = session_gap.extract
+        elif callable(session_gap):
+            self._extract = session_gap
+        else:
+            self.session_gap = positive_millis(session_gap, f"{type(self).__name__}: gap")
+
+    def _session(self, element: Any, time: int) -> TimeWindow:
+        if self._extract is None:
+            return TimeWindow(time, add(time, self.session_gap))
+        gap = self._extract(element)
+        if isinstance(gap, bool) or not isinstance(gap, int) or gap <= 0:
+            raise InvalidValueError(
+                f"{type(self).__name__}: the gap of {element!r} must be an integer above 0 ms, got {gap!r}"
+            )
+        return TimeWindow(time, add(time, gap))
+
+    def merge_windows(self, windows: Iterable[Any], callback: MergingWindowAssigner.MergeCallback) -> None:
+        TimeWindow.merge_windows(windows, callback.merge)
+
+
+class EventTimeSessionWindows(SessionWindows):
+    """Sessions by event time."""
+
+    @staticmethod
+    def with_gap(size: DurationLike) -> EventTimeSessionWindows:
+        return EventTimeSessionWindows(size)
+
+    @staticmethod
+    def with_dynamic_gap(
+        extractor: SessionWindowTimeGapExtractor | Callable[[Any], int],
+    ) -> DynamicEventTimeSessionWindows:
+        return DynamicEventTimeSessionWindows(_check_extractor(extractor))
+
+    def assign_windows(
+        self,
+        element: Any,
+        timestamp: int,
+        context: WindowAssigner.WindowAssignerContext,
+    ) -> Collection[TimeWindow]:
+        return (self._session(element, timestamp),)
+
+    def get_default_trigger(self, env: Any = None) -> Trigger:
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return True
+
+
+class ProcessingTimeSessionWindows(SessionWindows):
+    """Sessions by the clock."""
+
+    @staticmethod
+    def with_gap(size: DurationLike) -> ProcessingTimeSessionWindows:
+        return ProcessingTimeSessionWindows(size)
+
+    @staticmethod
+    def with_dynamic_gap(
+        extractor: SessionWindowTimeGapExtractor | Callable[[Any], int],
+    ) -> DynamicProcessingTimeSessionWindows:
+        return DynamicProcessingTimeSessionWindows(_check_extractor(extractor))
+
+    def assign_windows(
+        self,
+        element: Any,
+        timestamp: int,
+        context: WindowAssigner.WindowAssignerContext,
+    ) -> Collection[TimeWindow]:
+        return (self._session(element, context.get_current_processing_time()),)
+
+    def get_default_trigger(self, env: Any = None) -> Trigger:
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return False
+
+
+class DynamicEventTimeSessionWindows(EventTimeSessionWindows):
+    """Sessions by event time whose gap depends on the element."""
+
+
+class DynamicProcessingTimeSessionWindows(ProcessingTimeSessionWindows):
+    """Sessions by the clock whose gap depends on the element."""
+
+
+class GlobalWindows(WindowAssigner):
+    """Everything of a key in one window. It fires only by a trigger that the user sets."""
+
+    def __init__(self, default_trigger: Trigger | None = None) -> None:
+        self._default_trigger = NeverTrigger() if default_trigger is None else default_trigger
+
+    @staticmethod
+    def create() -> GlobalWindows:
+        return GlobalWindows()
+
+    @staticmethod
+    def create_with_end_of_stream_trigger() -> GlobalWindows:
+        return GlobalWindows(EndOfStreamTrigger())
+
+    def assign_windows(
+        self,
+        element: Any,
+        timestamp: int,
+        context: WindowAssigner.WindowAssignerContext,
+    ) -> Collection[Window]:
+        return (GlobalWindow(),)
+
+    def get_default_trigger(self, env: Any = None) -> Trigger:
+        return self._default_trigger
+
+    def is_event_time(self) -> bool:
+        return False
+
+
+class CountTumblingWindowAssigner(GlobalWindows):
+    """Every n elements of a key are a window; a rest that never fills stays."""
+
+    def __init__(self, window_size: int) -> None:
+        super().__init__(PurgingTrigger(CountTrigger(window_size)))
+
+    @staticmethod
+    def of(window_size: int) -> CountTumblingWindowAssigner:
+        return CountTumblingWindowAssigner(window_size)
+
+
+class CountSlidingWindowAssigner(GlobalWindows):
+    """Every `slide` elements of a key, the last `size` of them are a window, also before there are that many."""
+
+    def __init__(self, window_size: int, window_slide: int) -> None:
+        super().__init__(CountTrigger(window_slide))
+        self._evictor = CountEvictor(window_size)
+
+    @staticmethod
+    def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner:
+        return CountSlidingWindowAssigner(window_size, window_slide)
+
+    def get_default_evictor(self) -> Evictor | None:
+        return self._evictor
+
+
+def _check_extractor(extractor: Any) -> Any:
+    if not isinstance(extractor, SessionWindowTimeGapExtractor) and not callable(extractor):
+        raise InvalidTypeError(
+            f"with_dynamic_gap: expected a SessionWindowTimeGapExtractor or a function, got {extractor!r}"
+        )
+    return extractor

@@ -1,0 +1,53 @@
+"""A hash of keys that is the same in every process and on every run, unlike Python's own."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import pickle
+import struct
+import zlib
+from typing import Any
+
+
+def stable_hash(key: Any) -> int:
+    """An unsigned 32-bit hash. Keys that are equal in Python hash equally: 1, 1.0 and True are one key.
+
+    >>> stable_hash("a") == stable_hash("a"), stable_hash(1) == stable_hash(1.0)
+    (True, True)
+    """
+    if isinstance(key, str):
+        return zlib.crc32(key.encode("utf-8", "surrogatepass"))
+    if isinstance(key, int):
+        return zlib.crc32(key.to_bytes((key.bit_length() >> 3) + 1, "little", signed=True))
+    if isinstance(key, float | decimal.Decimal) and key == key // 1:
+        return stable_hash(int(key))
+    return zlib.crc32(_encode(key))
+
+
+def subtask_of(key: Any, parallelism: int) -> int:
+    """The subtask that holds the state of the key."""
+    return stable_hash(key) % parallelism
+
+
+def _encode(key: Any) -> bytes:
+    if key is None:
+        return b"n"
+    if isinstance(key, float | decimal.Decimal):
+        return b"f" + struct.pack("<d", float(key))
+    if isinstance(key, bytes):
+        return b"b" + key
+    if isinstance(key, datetime.date | datetime.time | datetime.timedelta):
+        return b"d" + repr(key).encode()
+    if isinstance(key, tuple | list):
+        return b"t" + b"".join(struct.pack("<I", stable_hash(item)) for item in key)
+    if isinstance(key, frozenset):
+        return b"z" + b"".join(sorted(struct.pack("<I", stable_hash(item)) for item in key))
+    if dataclasses.is_dataclass(key) and not isinstance(key, type):
+        fields = tuple(getattr(key, field.name) for field in dataclasses.fields(key) if field.compare)
+        return b"c" + type(key).__qualname__.encode() + _encode(fields)
+    encoding = getattr(key, "__stable_hash__", None)
+    if encoding is not None:
+        return _encode(encoding())
+    return b"p" + pickle.dumps(key, protocol=5)

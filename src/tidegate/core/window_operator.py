@@ -1,0 +1,350 @@
+"""The window operator: assigner, trigger, lateness, evictor and function put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tidegate.core.assigners import MergingWindowAssigner, TumblingWindows, WindowAssigner, WindowStagger
+from tidegate.core.evictors import Evictor, TimestampedValue
+from tidegate.core.functions import ProcessWindowFunction
+from tidegate.core.hashing import stable_hash
+from tidegate.core.merging import Merge, MergingWindowSet
+from tidegate.core.operator import Accept, TaskOperator, close_function, open_function
+from tidegate.core.output_tag import OutputTag
+from tidegate.core.state import MISSING
+from tidegate.core.time import MAX_TIME, MIN_TIME, add
+from tidegate.core.timers import Timer
+from tidegate.core.trigger import Trigger, TriggerResult
+from tidegate.core.triggers import EventTimeTrigger
+from tidegate.core.window_contexts import AssignerContext, TriggerContext, WindowContext
+from tidegate.core.window_functions import WindowContents, as_window_process
+from tidegate.errors import InvalidValueError
+
+CONTENTS: Final = "window-contents"
+LIVE_WINDOWS: Final = "live-windows"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec:
+    """A window operation as a value, checked when built."""
+
+    assigner: WindowAssigner
+    contents: WindowContents
+    function: Any = None
+    trigger: Trigger | None = None
+    evictor: Evictor | None = None
+    allowed_lateness: int = 0
+    late_output: OutputTag | None = None
+    is_keyed: bool = True
+
+    def __post_init__(self) -> None:
+        if self.allowed_lateness < 0:
+            raise InvalidValueError(f"allowed_lateness must not be negative, got {self.allowed_lateness} ms")
+        as_window_process(self.function, keyed=self.is_keyed)
+        if isinstance(self.assigner, MergingWindowAssigner) and not self.effective_trigger.can_merge():
+            raise InvalidValueError(
+                f"{type(self.effective_trigger).__name__} cannot merge, and {type(self.assigner).__name__} merges "
+                "windows; use a trigger with can_merge() and on_merge(), or windows that do not merge"
+            )
+
+    @property
+    def effective_trigger(self) -> Trigger:
+        return self.assigner.get_default_trigger() if self.trigger is None else self.trigger
+
+    @property
+    def effective_evictor(self) -> Evictor | None:
+        return self.assigner.get_default_evictor() if self.evictor is None else self.evictor
+
+    def create(self) -> WindowOperator:
+        return WindowOperator(self)
+
+
+class WindowOperator(TaskOperator):
+    """Groups the elements of each key into windows and emits a result when the trigger says so.
+
+    An element is skipped by each of its windows that is late, `max_timestamp + allowed_lateness <= watermark`. One
+    that every window skipped, and that is itself behind, `timestamp + allowed_lateness <= watermark`, is late: it
+    goes to the late output or is dropped, and counted either way. Everything of a window is forgotten when the
+    watermark reaches `max_timestamp + allowed_lateness`; a processing-time window goes at `max_timestamp`.
+    """
+
+    def __init__(self, spec: WindowSpec) -> None:
+        self._spec = spec
+        self._assigner = spec.assigner
+        self._trigger = spec.effective_trigger
+        self._evictor = spec.effective_evictor
+        self._contents = spec.contents
+        self._process = as_window_process(spec.function, keyed=spec.is_keyed)
+        self._is_event_time = spec.assigner.is_event_time()
+        self._lateness = spec.allowed_lateness if self._is_event_time else 0
+        self._shift: int | None = None
+
+    def setup(self, context: Any) -> None:
+        super().setup(context)
+        self._late_dropped = context.metrics.counter("num_late_records_dropped")
+        self._late_output = context.metrics.counter("num_late_records_to_side_output")
+        self._in_no_window = context.metrics.counter("num_records_in_no_window")
+        self._trigger_context = TriggerContext(self)
+        self._window_context = WindowContext(self, is_merging=isinstance(self._assigner, MergingWindowAssigner))
+        self._assigner_context = AssignerContext(self)
+
+    def open(self) -> None:
+        runtime = self.runtime_context(self.state)
+        for function in (getattr(self._contents, "function", None), self._spec.function):
+            open_function(function, runtime)
+
+    def close(self) -> None:
+        for function in (getattr(self._contents, "function", None), self._spec.function):
+            close_function(function)
+
+    def inputs(self) -> tuple[Accept, ...]:
+        if isinstance(self._assigner, MergingWindowAssigner):
+            return (self._accept(self._add_merging),)
+        if self._evictor is None and type(self._trigger) is EventTimeTrigger:
+            return (self._accept(self._add_by_event_time),)
+        return (self._accept(self._add),)
+
+    def snapshot_own(self) -> Any:
+        return self._shift
+
+    def restore_own(self, own: Any) -> None:
+        if own is not None:
+            self._shift_windows(own)
+
+    # Elements
+
+    def _accept(self, add_element: Callable[[Any, Any, int], bool]) -> Accept:
+        """The way in: `add_element` says whether a window took the element."""
+        is_staggered = isinstance(self._assigner, TumblingWindows) and (
+            self._assigner.stagger is not WindowStagger.ALIGNED
+        )
+        is_event_time = self._is_event_time
+
+        def accept(key: Any, value: Any, timestamp: int | None) -> None:
+            if timestamp is None:
+                if is_event_time:
+                    raise self._no_timestamp(value)
+                timestamp = MIN_TIME
+            if is_staggered and self._shift is None:
+                self._choose_shift()
+            self.state.set_current_key(key)
+            if not add_element(key, value, timestamp):
+                self._skipped(value, timestamp)
+
+        return accept
+
+    def _add_by_event_time(self, key: Any, value: Any, timestamp: int) -> bool:
+        """The common case, written out: windows that do not merge, the event-time trigger, no evictor.
+
+        A window that has contents has its timers already, so only its first element touches them.
+        """
+        timers = self.timers
+        watermark = timers.current_watermark
+        slots = self.state.slots
+        was_added = False
+        for window in self._assigner.assign_windows(value, timestamp, self._assigner_context):
+            last = window.max_timestamp()
+            cleanup = last + self._lateness
+            if cleanup <= watermark:
+                continue
+            was_added = True
+            kept = slots.get(CONTENTS)
+            if kept is None:
+                kept = slots[CONTENTS] = {}
+            contents = kept.get(window, MISSING)
+            if contents is not MISSING:
+                kept[window] = self._contents.add(contents, value)
+            else:
+                kept[window] = self._contents.first(value)
+                if last > watermark:
+                    timers.event_queue.add(last, key, window)
+                if cleanup < MAX_TIME and cleanup != last:
+                    timers.event_queue.add(cleanup, key, window)
+            if last <= watermark:
+                self._fire(key, window, window)
+        return was_added
+
+    def _add(self, key: Any, value: Any, timestamp: int) -> bool:
+        was_added = False
+        for window in self._assigner.assign_windows(value, timestamp, self._assigner_context):
+            if not self._is_window_late(window):
+                was_added = True
+                self._add_to(key, window, window, value, timestamp)
+        return was_added
+
+    def _add_merging(self, key: Any, value: Any, timestamp: int) -> bool:
+        windows = self._merging_windows()
+        was_added = False
+        for assigned in self._assigner.assign_windows(value, timestamp, self._assigner_context):
+            window = windows.add(assigned, self._may_create, lambda merge: self._on_merge(key, merge))
+            if window is not None:
+                was_added = True
+                self._add_to(key, window, windows.state_window(window), value, timestamp)
+        self._drop_if_empty(LIVE_WINDOWS)
+        return was_added
+
+    def _add_to(self, key: Any, window: Any, state_window: Any, value: Any, timestamp: int) -> None:
+        kept = self.state.values(CONTENTS)
+        contents = kept.get(state_window, MISSING)
+        if self._evictor is not None:
+            element = TimestampedValue(value, timestamp if timestamp != MIN_TIME else None)
+            if contents is MISSING:
+                kept[state_window] = [element]
+            else:
+                contents.append(element)
+        elif contents is MISSING:
+            kept[state_window] = self._contents.first(value)
+        else:
+            kept[state_window] = self._contents.add(contents, value)
+        context = self._trigger_context.at(key, window)
+        self._react(self._trigger.on_element(value, timestamp, window, context), key, window, state_window)
+        self._register_cleanup(key, window)
+
+    def _skipped(self, value: Any, timestamp: int) -> None:
+        if not self._is_event_time or add(timestamp, self._lateness) > self.timers.current_watermark:
+            self._in_no_window.inc()
+        elif self._spec.late_output is None:
+            self._late_dropped.inc()
+        else:
+            self._late_output.inc()
+            self.output.collect_side(self._spec.late_output.tag_id, value, timestamp)
+
+    # Timers
+
+    def on_event_time(self, timer: Timer) -> None:
+        self._on_timer(timer, is_event_time=True)
+
+    def on_processing_time(self, timer: Timer) -> None:
+        self._on_timer(timer, is_event_time=False)
+
+    def _on_timer(self, timer: Timer, *, is_event_time: bool) -> None:
+        key, window = timer.key, timer.namespace
+        self.state.set_current_key(key)
+        state_window = window
+        if isinstance(self._assigner, MergingWindowAssigner):
+            state_window = self._merging_windows().state_window(window)
+            self._drop_if_empty(LIVE_WINDOWS)
+            if state_window is None:
+                return
+        context = self._trigger_context.at(key, window)
+        decide = self._trigger.on_event_time if is_event_time else self._trigger.on_processing_time
+        self._react(decide(timer.timestamp, window, context), key, window, state_window)
+        if is_event_time == self._is_event_time and timer.timestamp == self._cleanup_time(window):
+            self._forget(key, window, state_window)
+
+    def _register_cleanup(self, key: Any, window: Any) -> None:
+        time = self._cleanup_time(window)
+        if time == MAX_TIME:
+            return
+        if self._is_event_time:
+            self.timers.register_event_time(time, key, window)
+        else:
+            self.timers.register_processing_time(time, key, window)
+
+    def _delete_cleanup(self, key: Any, window: Any) -> None:
+        time = self._cleanup_time(window)
+        if self._is_event_time:
+            self.timers.delete_event_time(time, key, window)
+        else:
+            self.timers.delete_processing_time(time, key, window)
+
+    def _cleanup_time(self, window: Any) -> int:
+        return add(window.max_timestamp(), self._lateness)
+
+    def _is_window_late(self, window: Any) -> bool:
+        return self._is_event_time and self._cleanup_time(window) <= self.timers.current_watermark
+
+    def _may_create(self, window: Any) -> bool:
+        return not self._is_window_late(window)
+
+    # Firing
+
+    def _react(self, result: TriggerResult, key: Any, window: Any, state_window: Any) -> None:
+        if result is TriggerResult.CONTINUE:
+            return
+        if result.is_fire():
+            self._fire(key, window, state_window)
+        if result.is_purge():
+            self.state.values(CONTENTS).pop(state_window, None)
+            self._drop_if_empty(CONTENTS)
+
+    def _fire(self, key: Any, window: Any, state_window: Any) -> None:
+        kept = self.state.slots.get(CONTENTS)
+        contents: Any = MISSING if kept is None else kept.get(state_window, MISSING)
+        if contents is MISSING:
+            return
+        context = self._window_context.at(key, window)
+        if self._evictor is None:
+            results = self._process(key, context, self._contents.elements(contents))
+            self.emit(results, window.max_timestamp())
+        else:
+            self._fire_evicting(self._evictor, key, window, contents, context)
+            if not contents:
+                self.state.values(CONTENTS).pop(state_window, None)
+                self._drop_if_empty(CONTENTS)
+
+    def _fire_evicting(self, evictor: Evictor, key: Any, window: Any, kept: list[Any], context: WindowContext) -> None:
+        evictor.evict_before(kept, len(kept), window, self._trigger_context)
+        if kept:
+            contents = self._contents.first(kept[0].value)
+            for element in kept[1:]:
+                contents = self._contents.add(contents, element.value)
+            self.emit(self._process(key, context, self._contents.elements(contents)), window.max_timestamp())
+        evictor.evict_after(kept, len(kept), window, self._trigger_context)
+
+    def _forget(self, key: Any, window: Any, state_window: Any) -> None:
+        """Clean the window up: contents, trigger state and timers, per-window state."""
+        self._trigger.clear(window, self._trigger_context.at(key, window))
+        if isinstance(self._spec.function, ProcessWindowFunction):
+            self._spec.function.clear(self._window_context.at(key, window))
+        self.state.clear_namespace(window)
+        if state_window is not window:
+            self.state.clear_namespace(state_window)
+
+    # Merging
+
+    def _merging_windows(self) -> MergingWindowSet:
+        assert isinstance(self._assigner, MergingWindowAssigner)
+        return MergingWindowSet(self._assigner, self.state.values(LIVE_WINDOWS))
+
+    def _on_merge(self, key: Any, merge: Merge) -> None:
+        self._trigger.on_merge(merge.result, self._trigger_context.merging(key, merge.result, merge.merged))
+        for window in merge.merged:
+            if window != merge.result:
+                self._trigger.clear(window, self._trigger_context.at(key, window))
+                self._delete_cleanup(key, window)
+        kept = self.state.values(CONTENTS)
+        for state_window in merge.merged_state_windows:
+            other = kept.pop(state_window, MISSING)
+            if other is MISSING:
+                continue
+            mine = kept.get(merge.state_window, MISSING)
+            if mine is MISSING:
+                kept[merge.state_window] = other
+            else:
+                kept[merge.state_window] = mine + other if self._evictor else self._contents.merge(mine, other)
+        self._drop_if_empty(CONTENTS)
+
+    def _drop_if_empty(self, name: str) -> None:
+        if not self.state.slots.get(name, True):
+            del self.state.slots[name]
+
+    # Staggered windows
+
+    def _choose_shift(self) -> None:
+        assert isinstance(self._assigner, TumblingWindows)
+        seed = stable_hash((self.name, self.context.subtask))
+        self._shift_windows(self._assigner.stagger.offset(self.context.clock(), self._assigner.size, seed))
+
+    def _shift_windows(self, shift: int) -> None:
+        assert isinstance(self._assigner, TumblingWindows)
+        self._shift = shift
+        self._assigner = self._assigner.staggered(shift)
+
+    def _no_timestamp(self, value: Any) -> InvalidValueError:
+        return InvalidValueError(
+            f"window on '{self.name}': the record {value!r} has no timestamp; call "
+            "assign_timestamps_and_watermarks before window(), or use a processing-time window"
+        )

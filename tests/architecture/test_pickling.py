@@ -1,0 +1,149 @@
+"""Values that users write are frozen, have slots, and survive pickling: they travel to Spark's workers."""
+
+import dataclasses
+import enum
+import importlib
+import pickle
+import pkgutil
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+import tidegate
+from tidegate.core import strategy, timestamps
+from tidegate.core.alignment import AlignmentParameters
+from tidegate.core.duration import Duration, Time
+from tidegate.core.legacy_assigners import AssignerWithPunctuatedWatermarks
+from tidegate.core.records import Record, Watermark, WatermarkStatus
+from tidegate.core.strategy import WatermarkStrategy
+from tidegate.core.time import TimeCharacteristic
+from tidegate.core.watermarks import PerEventWatermarks
+from tidegate.errors import TidegateError
+from tidegate.testing.transcript.case import Case, Failure
+
+
+class EveryRecord(AssignerWithPunctuatedWatermarks):
+    """An assigner of an older program."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return int(value)
+
+    def check_and_get_next_watermark(self, last_element: Any, extracted_timestamp: int) -> int:
+        return extracted_timestamp
+
+
+SIMPLE: Mapping[Any, Any] = {int: 1, str: "a", bool: True, Any: "a", Callable[[], Any]: dict}
+
+BOUNDED = WatermarkStrategy.for_bounded_out_of_orderness("10 seconds")
+
+EXAMPLES: tuple[Any, ...] = (
+    AlignmentParameters("group", 10, 500),
+    Duration.of_seconds(2),
+    Time.minutes(1),
+    Watermark(5),
+    Watermark.MIN,
+    Watermark.MAX,
+    timestamps.RecordTimestampAssigner(),
+    timestamps.FunctionTimestampAssigner(max),
+    timestamps.ColumnTimestampAssigner("ts"),
+    strategy.Bounded(10),
+    strategy.Ascending(),
+    strategy.NoWatermarks(),
+    strategy.PerEvent(),
+    strategy.Custom(PerEventWatermarks),
+    strategy.Legacy(EveryRecord()),
+    BOUNDED,
+    BOUNDED.with_timestamp_assigner(max),
+    BOUNDED.with_timestamp_column("ts").with_idleness("1 minute"),
+    BOUNDED.with_watermark_alignment("group", "1 second").with_max_future_skew("1 hour", "future"),
+    WatermarkStrategy.for_monotonous_timestamps(),
+    WatermarkStrategy.no_watermarks(),
+    WatermarkStrategy.for_punctuated_timestamps(),
+    WatermarkStrategy.for_generator(PerEventWatermarks),
+    WatermarkStrategy.of(EveryRecord()),
+    Case("valve.yaml", "a case", "valve", {"channels": 1}, ({"wm": [0, 1]},)),
+    Failure(1, [1], [2]),
+)
+
+
+@pytest.fixture(scope="module")
+def frozen_types() -> list[type]:
+    """Every frozen dataclass of the package."""
+    found = []
+    for module in pkgutil.walk_packages(tidegate.__path__, "tidegate."):
+        if not module.name.endswith("__main__"):
+            members = vars(importlib.import_module(module.name)).values()
+            found += [m for m in members if isinstance(m, type) and m.__module__ == module.name and is_frozen(m)]
+    return found
+
+
+def is_frozen(value_type: type) -> bool:
+    parameters = getattr(value_type, "__dataclass_params__", None)
+    return parameters is not None and bool(parameters.frozen)
+
+
+def simple_example(value_type: Any) -> Any:
+    """A value made of defaults, ones, letters and first members; None if its fields ask for more than that."""
+    if value_type in SIMPLE:
+        return SIMPLE[value_type]
+    if isinstance(value_type, type) and issubclass(value_type, enum.Enum):
+        return next(iter(value_type))
+    if not dataclasses.is_dataclass(value_type):
+        return None
+    hints = typing.get_type_hints(value_type)
+    arguments = {
+        field.name: simple_example(hints[field.name])
+        for field in dataclasses.fields(value_type)
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    }
+    if None in arguments.values():
+        return None
+    try:
+        return value_type(**arguments)  # type: ignore[operator]
+    except TidegateError:
+        return None
+
+
+def test_every_frozen_value_is_checked_here(frozen_types: list[type]) -> None:
+    assert len(frozen_types) > 5
+    have_examples = {type(example) for example in EXAMPLES}
+    for value_type in frozen_types:
+        if value_type not in have_examples:
+            example = simple_example(value_type)
+            assert example is not None, f"add a {value_type.__qualname__} to EXAMPLES"
+            assert pickle.loads(pickle.dumps(example)) == example
+
+
+def test_every_frozen_value_has_slots(frozen_types: list[type]) -> None:
+    assert [value_type for value_type in frozen_types if "__slots__" not in vars(value_type)] == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=repr)
+def test_value_cannot_be_changed(example: Any) -> None:
+    for field in dataclasses.fields(example):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(example, field.name, getattr(example, field.name))
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("example", [*EXAMPLES, Record("value", 5)], ids=repr)
+def test_value_survives_pickling(example: Any, protocol: int) -> None:
+    assert pickle.loads(pickle.dumps(example, protocol)) == example
+
+
+@pytest.mark.parametrize("member", [*WatermarkStatus, *TimeCharacteristic], ids=str)
+def test_enum_member_stays_itself_after_pickling(member: Any) -> None:
+    assert pickle.loads(pickle.dumps(member)) is member
+
+
+def test_strategy_from_a_pickle_still_creates_its_generator() -> None:
+    copy = pickle.loads(pickle.dumps(WatermarkStrategy.for_generator(PerEventWatermarks)))
+    assert isinstance(copy.create_generator(), PerEventWatermarks)

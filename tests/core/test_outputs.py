@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tidegate.core.outputs import BroadcastOutput, ChainedOutput
+from tidegate.core.records import Record, Watermark, WatermarkStatus
+from tidegate.core.time import MIN_TIME
+from tidegate.errors import UnknownChannelError
+
+if TYPE_CHECKING:
+    from tests.core.conftest import Received
+
+ACTIVE, IDLE = WatermarkStatus.ACTIVE, WatermarkStatus.IDLE
+
+
+@pytest.fixture
+def chained(received: Received) -> ChainedOutput:
+    return ChainedOutput(received)
+
+
+@pytest.fixture
+def broadcast(others: tuple[Received, Received]) -> BroadcastOutput:
+    return BroadcastOutput(others, lambda value, targets: int(value) % targets)
+
+
+def test_a_chain_hands_elements_on_in_order(chained: ChainedOutput, received: Received) -> None:
+    chained.collect("a", 5)
+    chained.emit_watermark(Watermark(5))
+    chained.collect("b", None)
+    assert received.take() == [Record("a", 5), Watermark(5), Record("b", None)]
+
+
+def test_a_shuffle_sends_a_record_to_one_receiver(
+    broadcast: BroadcastOutput, others: tuple[Received, Received]
+) -> None:
+    broadcast.collect(3, 5)
+    assert [receiver.take() for receiver in others] == [[], [Record(3, 5)]]
+
+
+def test_a_shuffle_sends_watermarks_and_statuses_to_every_receiver(
+    broadcast: BroadcastOutput, others: tuple[Received, Received]
+) -> None:
+    broadcast.emit_watermark(Watermark(5))
+    broadcast.emit_status(IDLE)
+    assert [receiver.take() for receiver in others] == [[Watermark(5), IDLE]] * 2
+
+
+@pytest.mark.parametrize("target", [2, -1])
+def test_a_shuffle_refuses_a_target_that_it_does_not_have(target: int, others: tuple[Received, Received]) -> None:
+    output = BroadcastOutput(others, lambda value, targets: target)
+    with pytest.raises(UnknownChannelError, match=str(target)):
+        output.collect("a", 5)
+    assert [receiver.take() for receiver in others] == [[], []]
+
+
+def test_no_watermark_passes_while_the_announced_status_is_idle(chained: ChainedOutput, received: Received) -> None:
+    chained.emit_status(IDLE)
+    received.take()
+    chained.emit_watermark(Watermark(5))
+    assert received.take() == []
+    assert chained.current_watermark == MIN_TIME
+
+
+def test_watermarks_pass_again_once_active_was_announced(chained: ChainedOutput, received: Received) -> None:
+    chained.emit_status(IDLE)
+    chained.emit_status(ACTIVE)
+    chained.emit_watermark(Watermark(5))
+    assert received.take() == [IDLE, ACTIVE, Watermark(5)]
+
+
+def test_records_pass_an_idle_output_and_do_not_wake_it(chained: ChainedOutput, received: Received) -> None:
+    chained.emit_status(IDLE)
+    received.take()
+    chained.collect("a", 5)
+    assert received.take() == [Record("a", 5)]
+    assert chained.status is IDLE
+
+
+def test_a_status_is_announced_once_per_change(chained: ChainedOutput, received: Received) -> None:
+    for status in (ACTIVE, IDLE, IDLE, ACTIVE, ACTIVE):
+        chained.emit_status(status)
+    assert received.take() == [IDLE, ACTIVE]
+
+
+def test_the_gauge_shows_the_watermark_last_sent(chained: ChainedOutput) -> None:
+    gauge = [chained.current_watermark]
+    chained.emit_watermark(Watermark(5))
+    gauge.append(chained.current_watermark)
+    assert gauge == [MIN_TIME, 5]
+
+
+def test_progress_of_either_kind_can_be_emitted(chained: ChainedOutput, received: Received) -> None:
+    chained.emit(Watermark(5))
+    chained.emit(IDLE)
+    assert received.take() == [Watermark(5), IDLE]
+
+
+def test_a_restored_output_knows_what_it_announced(chained: ChainedOutput, received: Received) -> None:
+    chained.emit_watermark(Watermark(5))
+    chained.emit_status(IDLE)
+    received.take()
+    restored = ChainedOutput(received)
+    restored.restore(json.loads(json.dumps(chained.snapshot())))
+    assert (restored.status, restored.current_watermark) == (IDLE, 5)
+    restored.emit_status(IDLE)
+    restored.emit_watermark(Watermark(6))
+    assert received.take() == []
