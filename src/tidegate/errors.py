@@ -33,3 +33,7 @@ class ClosedError(TidegateError, RuntimeError):
 
 class UserCodeError(TidegateError, RuntimeError):
     """A function of the user raised; the cause is chained and the message names the function and the record."""
+
+
+class UnsupportedError(TidegateError, AttributeError):
+    """Something of Flink that Tidegate does not have, refused by name with what to use instead."""

@@ -127,7 +127,7 @@ def test_a_timestamp_beyond_64_bits_is_refused_with_its_record(received: Receive
 
 def test_an_assigner_that_raises_is_named_with_its_record(received: Received, clock: ManualClock) -> None:
     operator = operator_of(ASCENDING.with_timestamp_assigner(lambda value, _: int(value)), received, clock)
-    with pytest.raises(UserCodeError, match="clicks: the timestamp assigner raised ValueError.* for the record 'x'"):
+    with pytest.raises(UserCodeError, match=r"clicks: the timestamp assigner raised ValueError.* for the record 'x'"):
         operator.process_element("x", None)
     assert received.take() == []
 
@@ -195,9 +195,7 @@ def test_a_record_does_not_wake_a_channel_that_its_generator_called_idle(
     assert received.take() == [Record("marker", 7), ACTIVE, Watermark(7)]
 
 
-def test_an_idle_channel_probed_before_the_operator_ends_is_asked_once_more(
-    received: Received, clock: ManualClock
-) -> None:
+def test_a_generator_is_asked_once_more_when_the_operator_ends(received: Received, clock: ManualClock) -> None:
     operator = operator_of(ASCENDING, received, clock)
     operator.process_element("a", 5)
     received.take()
@@ -409,6 +407,24 @@ def test_a_column_wakes_an_idle_channel_at_its_first_record(received: Received, 
     assert operator.process_timestamps(column(5)) == [ColumnProgress(0, ACTIVE), ColumnProgress(0, Watermark(5))]
 
 
+def test_a_column_wakes_an_idle_channel_even_if_it_emits_no_watermark(received: Received, clock: ManualClock) -> None:
+    operator = operator_of(ASCENDING.with_idleness("10 ms"), received, clock)
+    for now in (0, 11):
+        probe(operator, clock, now)
+    assert operator.process_timestamps(column(5, 6)) == [ColumnProgress(0, ACTIVE)]
+
+
+def test_a_column_counts_as_activity_until_the_next_probe(received: Received, clock: ManualClock) -> None:
+    operator = operator_of(ASCENDING.with_idleness("10 ms"), received, clock)
+    probe(operator, clock, 0)
+    operator.process_timestamps(column(5))
+    for now in (11, 12, 22):
+        probe(operator, clock, now)
+    assert received.take() == [Watermark(4)]
+    probe(operator, clock, 23)
+    assert received.take() == [IDLE]
+
+
 def test_an_empty_column_is_no_sign_of_life(received: Received, clock: ManualClock) -> None:
     operator = operator_of(PUNCTUATED.with_idleness("10 ms"), received, clock)
     for now in (0, 11):
@@ -440,7 +456,7 @@ def test_a_column_that_does_not_hold_64_bit_integers_is_refused(
     timestamps: Any, received: Received, clock: ManualClock
 ) -> None:
     operator = operator_of(ASCENDING, received, clock)
-    with pytest.raises(InvalidTypeError, match="clicks: .*integer"):
+    with pytest.raises(InvalidTypeError, match=r"clicks: .*integer"):
         operator.process_timestamps(timestamps)
 
 

@@ -99,7 +99,7 @@ def test_a_bare_number_is_refused_because_its_unit_is_unknown(value: Any) -> Non
     "value", [Duration.of_millis(MAX_TIME + 1), Time.milliseconds(MIN_TIME - 1), f"{MAX_TIME} days"]
 )
 def test_a_span_beyond_64_bits_is_refused(value: DurationLike) -> None:
-    with pytest.raises(InvalidValueError, match="bound: .* does not fit into 64 bits of milliseconds"):
+    with pytest.raises(InvalidValueError, match=r"bound: .* does not fit into 64 bits of milliseconds"):
         as_millis(value, "bound")
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tidegate.core.outputs import BroadcastOutput, ChainedOutput
+from tidegate.core.outputs import BroadcastOutput, ChainedOutput, OperatorOutput
 from tidegate.core.records import Record, Watermark, WatermarkStatus
 from tidegate.core.time import MIN_TIME
 from tidegate.errors import UnknownChannelError
@@ -108,3 +108,65 @@ def test_a_restored_output_knows_what_it_announced(chained: ChainedOutput, recei
     restored.emit_status(IDLE)
     restored.emit_watermark(Watermark(6))
     assert received.take() == []
+
+
+# Progress that reached the receivers by another way
+
+
+def test_noted_progress_is_known_and_not_sent(chained: ChainedOutput, received: Received) -> None:
+    chained.note(Watermark(5))
+    chained.note(IDLE)
+    assert received.take() == []
+    assert (chained.current_watermark, chained.status) == (5, IDLE)
+
+
+def test_a_status_that_was_noted_is_not_announced_again(chained: ChainedOutput, received: Received) -> None:
+    chained.note(IDLE)
+    chained.emit_status(IDLE)
+    assert received.take() == []
+    chained.note(ACTIVE)
+    chained.emit_watermark(Watermark(5))
+    assert received.take() == [Watermark(5)]
+
+
+# The output of an operator in a program
+
+
+def test_an_operator_sends_a_record_to_every_consumer_of_its_main_output(
+    received: Received, others: tuple[Received, Received]
+) -> None:
+    output = OperatorOutput(others, {"late": [received]})
+    output.collect("a", 5)
+    assert [receiver.take() for receiver in (*others, received)] == [[Record("a", 5)], [Record("a", 5)], []]
+
+
+def test_an_operator_sends_a_side_record_to_the_consumers_of_that_side_only(
+    received: Received, others: tuple[Received, Received]
+) -> None:
+    output = OperatorOutput([received], {"late": [others[0]], "future": [others[1]]})
+    output.collect_side("late", "a", 5)
+    assert [receiver.take() for receiver in (received, *others)] == [[], [Record("a", 5)], []]
+
+
+def test_a_side_record_that_nobody_consumes_is_dropped(received: Received) -> None:
+    output = OperatorOutput([received])
+    output.collect_side("late", "a", 5)
+    assert received.take() == []
+    assert not output.has_side("late")
+
+
+def test_an_operator_sends_progress_to_every_consumer_of_any_output(
+    received: Received, others: tuple[Received, Received]
+) -> None:
+    output = OperatorOutput([received], {"late": [others[0]], "future": [others[1]]})
+    output.emit(Watermark(5))
+    output.emit(IDLE)
+    assert [receiver.take() for receiver in (received, *others)] == [[Watermark(5), IDLE]] * 3
+    assert output.has_side("late")
+
+
+def test_an_operator_without_consumers_still_has_its_gauge() -> None:
+    output = OperatorOutput()
+    output.collect("a", 5)
+    output.emit_watermark(Watermark(5))
+    assert output.current_watermark == 5

@@ -218,7 +218,7 @@ def test_values_of_the_wrong_type_are_refused(build: Callable[[Any], Any], messa
 
 
 def test_a_negative_bound_is_refused_however_the_strategy_is_made() -> None:
-    with pytest.raises(InvalidValueError, match="bound must not be negative"):
+    with pytest.raises(InvalidValueError, match="out-of-orderness bound must be 0 ms or more, got -1"):
         WatermarkStrategy(Bounded(-1)).create_generator()
 
 

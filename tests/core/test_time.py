@@ -12,7 +12,7 @@ from tidegate.errors import InvalidTypeError, InvalidValueError
 
 
 def test_times_are_signed_64_bit() -> None:
-    assert (MIN_TIME, MAX_TIME) == (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+    assert (np.iinfo(np.int64).min, np.iinfo(np.int64).max) == (MIN_TIME, MAX_TIME)
 
 
 @pytest.mark.parametrize(

@@ -173,8 +173,14 @@ def test_an_ended_channel_is_not_flushed_when_the_rest_go_idle() -> None:
     assert valve.input_watermark(9, 0) == [Watermark(9)]
 
 
-def test_in_flink_an_ended_channel_is_flushed_when_the_rest_go_idle() -> None:
-    assert valve_at(5, MAX_TIME, rules="flink-2.3").input_status(IDLE, 0) == [Watermark.MAX, IDLE]
+def test_in_flink_an_ended_channel_drags_the_output_to_the_end_when_the_rest_go_idle() -> None:
+    assert valve_at(5, MAX_TIME, rules="flink-2.3").input_status(IDLE, 0) == [Watermark.MAX]
+
+
+def test_in_flink_an_ended_channel_is_flushed_when_all_are_idle() -> None:
+    valve = valve_at(5, MAX_TIME, rules="flink-2.3")
+    assert valve.input_status(IDLE, 1) == []
+    assert valve.input_status(IDLE, 0) == [Watermark.MAX, IDLE]
 
 
 def test_the_last_active_channel_ending_flushes_the_idle_ones() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from tidegate.core.emitter import WatermarkEmitter
 from tidegate.core.idleness import IdlenessCountdown
 from tidegate.core.legacy_assigners import LegacyGenerator
+from tidegate.core.operator import ChainOperator, OperatorContext
 from tidegate.core.outputs import Output
 from tidegate.core.records import Progress, Record, Watermark, WatermarkStatus
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
@@ -75,7 +77,10 @@ class TimestampsAndWatermarksOperator:
         return None if self._idleness is None else self._idleness.idle_after
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        stamp = self._extract(value, timestamp)
+        self.process_stamped(value, self.extract(value, timestamp))
+
+    def process_stamped(self, value: Any, stamp: int) -> None:
+        """A record with its new timestamp: send it on, then show it to the generator."""
         if self._is_future(stamp):
             self._num_future_records += 1
             if self._diverts_future:
@@ -194,7 +199,8 @@ class TimestampsAndWatermarksOperator:
             # The program no longer asks for idleness; the channel would otherwise never wake up.
             self._emitter.mark_active()
 
-    def _extract(self, value: Any, previous: int | None) -> int:
+    def extract(self, value: Any, previous: int | None) -> int:
+        """The new timestamp of a record, checked."""
         try:
             timestamp = self._assigner.extract_timestamp(value, MIN_TIME if previous is None else previous)
         except TidegateError:
@@ -212,3 +218,61 @@ class TimestampsAndWatermarksOperator:
         if self._idleness is not None:
             self._idleness.event()
             self._emitter.mark_active()
+
+
+@dataclass(frozen=True, slots=True)
+class AssignWatermarksSpec:
+    """`assign_timestamps_and_watermarks` as a value."""
+
+    strategy: WatermarkStrategy
+    on_error: str = "fail"
+
+    def create(self) -> AssignWatermarksOperator:
+        return AssignWatermarksOperator(self.strategy, buries=self.on_error == "side_output")
+
+
+class AssignWatermarksOperator(ChainOperator):
+    """`TimestampsAndWatermarksOperator` in a chain: one for each channel of the input."""
+
+    def __init__(self, strategy: WatermarkStrategy, *, buries: bool = False) -> None:
+        self._strategy = strategy
+        self._buries = buries
+
+    def setup(self, context: OperatorContext) -> None:
+        super().setup(context)
+        self.machine = TimestampsAndWatermarksOperator(self._strategy, context.output, context.clock, name=context.name)
+        context.metrics.gauge("num_future_records", lambda: self.machine.num_future_records)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        try:
+            stamp = self.machine.extract(value, timestamp)
+        except TidegateError as error:
+            if not self._buries:
+                raise
+            self.bury(error, value, timestamp)
+            return
+        self.machine.process_stamped(value, stamp)
+        if self.machine.future_records:
+            for record in self.machine.future_records:
+                self.emit_side(self._strategy.future_output, record.value, record.timestamp)
+            self.machine.future_records.clear()
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        self.machine.process_watermark(watermark)
+
+    def process_status(self, status: WatermarkStatus) -> None:
+        self.machine.process_status(status)
+
+    def on_periodic_emit(self) -> None:
+        self.machine.on_periodic_emit()
+
+    def next_clock_time(self) -> int | None:
+        return self.machine.idle_after
+
+    def snapshot(self) -> Snapshot:
+        return make_snapshot("assign", 1, base=super().snapshot(), machine=self.machine.snapshot())
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        fields = open_snapshot(snapshot, "assign", 1)
+        super().restore(fields["base"])
+        self.machine.restore(fields["machine"])

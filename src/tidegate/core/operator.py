@@ -73,6 +73,12 @@ class Operator(ABC):
         """The time that the clock must pass for something to be due, None if nothing waits for it."""
         return None
 
+    def poll(self) -> None:
+        """The runtime has a moment: let what waits for the outside world go on."""
+
+    def drain(self) -> None:
+        """Wait until nothing is on its way to the outside world any more."""
+
     def snapshot(self) -> Snapshot:
         return make_snapshot("operator", 1, output=self.output.snapshot(), counters=self.context.metrics.counts())
 
@@ -101,6 +107,13 @@ class Operator(ABC):
                 self.output.collect_side(item[0].tag_id, item[1], timestamp)
             else:
                 collect(item, timestamp)
+
+    def emit_for(self, value: Any, results: Iterable[Any] | None, timestamp: int | None) -> None:
+        """As `emit`, for results that may be made only now, while they are yielded."""
+        try:
+            self.emit(results, timestamp)
+        except Exception as error:
+            raise self.failure(error, value) from error
 
     def emit_side(self, tag: OutputTag, value: Any, timestamp: int | None) -> None:
         if not isinstance(tag, OutputTag):

@@ -24,8 +24,8 @@ class Receiver(Protocol):
 class Output(ABC):
     """An operator's output, with its gauge and the gate of its status.
 
-    While the announced status is idle no watermark passes. A status is announced once per change. Records pass
-    always, and do not change the status.
+    While the announced status is idle no watermark passes, except `Watermark.MAX`: the end of a channel is announced
+    by it, idle or not. A status is announced once per change. Records pass always, and do not change the status.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Output(ABC):
             self.emit_status(progress)
 
     def emit_watermark(self, watermark: Watermark) -> None:
-        if self._status is WatermarkStatus.IDLE:
+        if self._status is WatermarkStatus.IDLE and not watermark.is_end:
             return
         self._current_watermark = watermark.timestamp
         for receiver in self._receivers():
@@ -70,7 +70,7 @@ class Output(ABC):
         """Take a watermark or status into account that reached the receivers by another way."""
         if isinstance(progress, WatermarkStatus):
             self._status = progress
-        elif self._status is WatermarkStatus.ACTIVE:
+        elif self._status is WatermarkStatus.ACTIVE or progress.is_end:
             self._current_watermark = progress.timestamp
 
     def snapshot(self) -> Snapshot:
@@ -146,3 +146,17 @@ class OperatorOutput(Output):
 
     def _receivers(self) -> Sequence[Receiver]:
         return self._everyone
+
+
+class TypedReceiver:
+    """Checks every value against the declared output type on its way to a receiver."""
+
+    def __init__(self, receiver: Receiver, output_type: Any, where: str) -> None:
+        self._receive = receiver.process_element
+        self._convert = output_type.convert
+        self._where = where
+        self.process_watermark = receiver.process_watermark
+        self.process_status = receiver.process_status
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        self._receive(self._convert(value, self._where), timestamp)

@@ -174,11 +174,15 @@ class KeyedProcessOperator(KeyedFunctionOperator):
         context = self.function_context
         context.element_timestamp = timestamp
         try:
-            self.emit(self.function.process_element(value, context), timestamp)
+            results = self.function.process_element(value, context)
+            if self._buries and results is not None:
+                results = list(results)
         except Exception as error:
             if not self._buries:
                 raise self.failure(error, value) from error
             self.bury(error, value, timestamp)
+            return
+        self.emit_for(value, results, timestamp)
 
 
 class _PlainContext(ProcessFunction.Context):
@@ -249,11 +253,15 @@ class ProcessOperator(ChainOperator):
     def process_element(self, value: Any, timestamp: int | None) -> None:
         self._context.element_timestamp = timestamp
         try:
-            self.emit(self.function.process_element(value, self._context), timestamp)
+            results = self.function.process_element(value, self._context)
+            if self._buries and results is not None:
+                results = list(results)
         except Exception as error:
             if not self._buries:
                 raise self.failure(error, value) from error
             self.bury(error, value, timestamp)
+            return
+        self.emit_for(value, results, timestamp)
 
     def process_watermark(self, watermark: Watermark) -> None:
         super().process_watermark(watermark)

@@ -42,6 +42,10 @@ class SourceContext(ABC):
         """One periodic probe by the runtime, every auto-watermark interval."""
         self._check_open()
 
+    def end(self) -> None:
+        """The input has ended: say so downstream, whatever time the job runs on."""
+        self._output.emit_watermark(Watermark.MAX)
+
     def close(self) -> None:
         self._is_closed = True
 
@@ -99,6 +103,9 @@ class _ProgressContext(SourceContext):
     @property
     def is_idle(self) -> bool:
         return self._emitter.is_idle
+
+    def end(self) -> None:
+        self._emitter.emit_watermark(Watermark.MAX)
 
     def mark_as_temporarily_idle(self) -> None:
         self._check_open()

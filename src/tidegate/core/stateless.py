@@ -99,4 +99,4 @@ class FlatMapOperator(_FunctionOperator):
         except Exception as error:
             self._failed(error, value, timestamp)
             return
-        self.emit(results, timestamp)
+        self.emit_for(value, results, timestamp)

@@ -4,44 +4,54 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from tidegate.errors import TidegateError
+from tidegate.testing.transcript.batches import Batches
 from tidegate.testing.transcript.case import Case, Failure, TranscriptError, load_cases
 from tidegate.testing.transcript.core_cases import CORE_KINDS, run_core_case
-
-Executor = Callable[[Case], Failure | None]
+from tidegate.testing.transcript.local_cases import run_local_case
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tidegate.testing.transcript", description="Run conformance transcripts."
     )
-    parser.add_argument("--on", choices=["core"], required=True, help="what executes the cases")
+    parser.add_argument("--on", choices=["core", "local"], required=True, help="what executes the cases")
+    parser.add_argument("--batches", default="one", metavar="one|each|random:SEED", help="how a script is cut")
     parser.add_argument("paths", nargs="+", metavar="FILE_OR_FOLDER")
     options = parser.parse_args(arguments)
     try:
-        return run(options.paths)
-    except TranscriptError as error:
+        return run(options.paths, options.on, Batches.parse(options.batches))
+    except TidegateError as error:
         print(error, file=sys.stderr)
         return 2
 
 
-def run(paths: Sequence[str]) -> int:
+def run(paths: Sequence[str], executor: str, batches: Batches) -> int:
     passed = failed = skipped = 0
     for case in load_cases(paths):
-        if case.kind not in CORE_KINDS:
+        if executor == "core" and case.kind not in CORE_KINDS:
             skipped += 1
             continue
-        failure = run_core_case(case)
+        failure = run_case(case, batches)
         if failure is None:
             passed += 1
         else:
             failed += 1
-            print(
-                f"{case.file}: {case.name}: step {failure.step}: expected {failure.expected}, got {failure.got}",
-            )
+            print(f"{case.file}: {case.name}: step {failure.step}: expected {failure.expected}, got {failure.got}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
+
+
+def run_case(case: Case, batches: Batches) -> Failure | None:
+    """Run a case in process, on the core alone where its kind allows it."""
+    try:
+        return run_core_case(case) if case.kind in CORE_KINDS else run_local_case(case, batches)
+    except TranscriptError:
+        raise
+    except Exception as error:
+        raise case.error(f"{type(error).__name__}: {error}") from error
 
 
 if __name__ == "__main__":

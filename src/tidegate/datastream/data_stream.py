@@ -1,0 +1,343 @@
+"""`DataStream`: a stream of elements, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tidegate.common.typeinfo import as_type
+from tidegate.core.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.fields import FieldKey, get_field
+from tidegate.core.functions import KeySelector, Partitioner, as_callable
+from tidegate.core.identity import IdentitySpec
+from tidegate.core.output_tag import OutputTag
+from tidegate.core.process import ProcessSpec
+from tidegate.core.sink import SinkSpec
+from tidegate.core.state_descriptors import MapStateDescriptor
+from tidegate.core.stateless import FilterSpec, FlatMapSpec, MapSpec
+from tidegate.core.strategy import WatermarkStrategy
+from tidegate.datastream.data_stream_sink import DataStreamSink
+from tidegate.datastream.sinks import PrintSink
+from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
+from tidegate.graph.nodes import (
+    Broadcast,
+    ChainNode,
+    Custom,
+    Forward,
+    Input,
+    Node,
+    OperatorSpec,
+    Partitioning,
+    Rebalance,
+    Stream,
+)
+
+if TYPE_CHECKING:
+    from tidegate.core.assigners import WindowAssigner
+    from tidegate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+    from tidegate.datastream.closeable_iterator import CloseableIterator
+    from tidegate.datastream.connected_streams import ConnectedStreams
+    from tidegate.datastream.joined_streams import CoGroupedStreams, JoinedStreams
+    from tidegate.datastream.keyed_stream import KeyedStream
+    from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from tidegate.datastream.windowed_stream import AllWindowedStream
+
+ON_ERROR = ("fail", "side_output")
+
+
+class DataStream:
+    """A stream of elements. Every operation returns a new stream."""
+
+    def __init__(self, env: StreamExecutionEnvironment, streams: Sequence[Stream], type_info: Any = None) -> None:
+        self._env = env
+        self._streams = tuple(streams)
+        self._type_info = type_info
+
+    # One element at a time
+
+    def map(self, func: Any, output_type: Any = None, *, on_error: str = "fail") -> DataStream:
+        """One result for each element."""
+        return self._chain("map", MapSpec(func, _check_on_error(on_error)), output_type)
+
+    def flat_map(self, func: Any, output_type: Any = None, *, on_error: str = "fail") -> DataStream:
+        """Any number of results for each element."""
+        return self._chain("flat_map", FlatMapSpec(func, _check_on_error(on_error)), output_type)
+
+    def filter(self, func: Any, *, on_error: str = "fail") -> DataStream:
+        """Only the elements for which `func` is true."""
+        return self._chain("filter", FilterSpec(func, _check_on_error(on_error)), self._type_info)
+
+    def process(self, func: Any, output_type: Any = None, *, on_error: str = "fail") -> DataStream:
+        """A `ProcessFunction`: sees time, and can write to side outputs."""
+        return self._chain("process", ProcessSpec(func, _check_on_error(on_error)), output_type)
+
+    def project(self, *field_indexes: int) -> DataStream:
+        """Tuples of only these fields."""
+        if not field_indexes:
+            raise InvalidValueError("project needs at least one field index")
+        return self._chain("project", MapSpec(_Projection(field_indexes)), None)
+
+    def assign_timestamps_and_watermarks(self, watermark_strategy: Any, *, on_error: str = "fail") -> DataStream:
+        """Give every element a timestamp, and the stream its watermarks, for each channel of the input."""
+        spec = AssignWatermarksSpec(WatermarkStrategy.of(watermark_strategy), _check_on_error(on_error))
+        return self._chain("assign_timestamps_and_watermarks", spec, self._type_info)
+
+    # Keys, windows, several streams
+
+    def key_by(self, key_selector: Any, key_type: Any = None, *, on_error: str = "fail") -> KeyedStream:
+        """Partition by key: a function, a `KeySelector`, or the position or name of a field."""
+        from tidegate.datastream.keyed_stream import KeyedStream
+
+        selector, label = as_key_selector(key_selector)
+        stream = self
+        if _check_on_error(on_error) == "side_output":
+            stream = self._chain("key_by", MapSpec(_CheckedKey(selector), on_error), self._type_info)
+        return KeyedStream(stream, selector, label)
+
+    def window_all(self, window_assigner: WindowAssigner) -> AllWindowedStream:
+        """Windows over the whole stream; they run in one subtask."""
+        from tidegate.datastream.windowed_stream import AllWindowedStream
+
+        return AllWindowedStream(self, window_assigner)
+
+    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
+        """Every `size` elements of the whole stream; or the last `size`, every `slide`."""
+        from tidegate.datastream.windowed_stream import AllWindowedStream, count_assigner
+
+        return AllWindowedStream(self, count_assigner(size, slide))
+
+    def union(self, *streams: DataStream) -> DataStream:
+        """All elements of these streams; their channels meet in one valve."""
+        for stream in streams:
+            _check_stream(stream, "union")
+        return DataStream(self._env, [*self._streams, *(s for stream in streams for s in stream._streams)])
+
+    def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
+        """Two streams under one function; with a `BroadcastStream` its state is in every subtask."""
+        from tidegate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+        from tidegate.datastream.connected_streams import ConnectedStreams
+
+        if isinstance(ds, BroadcastStream):
+            return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
+        _check_stream(ds, "connect")
+        return ConnectedStreams(self, ds)
+
+    def join(self, other: DataStream) -> JoinedStreams:
+        """`a.join(b).where(...).equal_to(...).window(...).apply(...)`: pairs of the same key and window."""
+        from tidegate.datastream.joined_streams import JoinedStreams
+
+        _check_stream(other, "join")
+        return JoinedStreams(self, other)
+
+    def co_group(self, other: DataStream) -> CoGroupedStreams:
+        """As `join`, with both groups of each key and window."""
+        from tidegate.datastream.joined_streams import CoGroupedStreams
+
+        _check_stream(other, "co_group")
+        return CoGroupedStreams(self, other)
+
+    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+        """What the operator sent to this side output."""
+        if not isinstance(output_tag, OutputTag):
+            raise InvalidTypeError(f"get_side_output: expected an OutputTag, got {output_tag!r}")
+        return DataStream(self._env, [Stream(self._node("get_side_output"), output_tag.tag_id)], output_tag.type_info)
+
+    # Where elements go
+
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor | None = None,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> Any:
+        """Every element to every subtask; with descriptors, a `BroadcastStream` to connect to."""
+        from tidegate.datastream.broadcast_stream import BroadcastStream
+
+        if broadcast_state_descriptor is None:
+            return self._repartition("broadcast", Broadcast())
+        return BroadcastStream(self, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
+
+    def rebalance(self) -> DataStream:
+        """The elements to all subtasks in turn."""
+        return self._repartition("rebalance", Rebalance())
+
+    def rescale(self) -> DataStream:
+        return self._repartition("rescale", Rebalance())
+
+    def shuffle(self) -> DataStream:
+        """To all subtasks evenly; in turn instead of at random, so that a replay gives the same."""
+        return self._repartition("shuffle", Rebalance())
+
+    def forward(self) -> DataStream:
+        return self._repartition("forward", Forward())
+
+    def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
+        """Every element to the subtask that `partitioner(key, number_of_subtasks)` names."""
+        partition = as_callable(partitioner, "partition", Partitioner, "partition_custom")
+        return self._repartition("partition_custom", Custom(partition, as_key_selector(key_selector)[0]))
+
+    # Ends
+
+    def print(self, sink_identifier: str | None = None) -> DataStreamSink:
+        """Write every element to standard output."""
+        return self._sink("print", PrintSink(sink_identifier))
+
+    def sink_to(self, sink: Any) -> DataStreamSink:
+        """End the stream in a sink."""
+        return self._sink("sink", sink)
+
+    def add_sink(self, sink_func: Any) -> DataStreamSink:
+        return self._sink("sink", sink_func)
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator | list[Any]:
+        """Run the program and give the elements of this stream; with `limit`, a list of the first ones."""
+        return self._env._execute_and_collect(self, job_execution_name, limit)
+
+    def to_dataframe(self) -> Any:
+        """This stream as a streaming DataFrame, for any Spark sink."""
+        return self._env.to_dataframe(main=self)
+
+    # Names and settings
+
+    def name(self, name: str) -> DataStream:
+        self._env._program.label(self._node("name"), name=name)
+        return self
+
+    def get_name(self) -> str:
+        return self._env._program.name_of(self._node("get_name"))
+
+    def uid(self, uid: str) -> DataStream:
+        """Name the operator for checkpoints, so that the program may change around it."""
+        self._env._program.label(self._node("uid"), uid=uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> DataStream:
+        return self.uid(uid_hash)
+
+    def set_description(self, description: str) -> DataStream:
+        self._env._program.label(self._node("set_description"), description=description)
+        return self
+
+    def set_parallelism(self, parallelism: int) -> DataStream:
+        """The number of subtasks, where the operator has its own; one in a chain runs where its input does."""
+        self._env._program.label(self._node("set_parallelism"), parallelism=parallelism)
+        return self
+
+    def force_non_parallel(self) -> DataStream:
+        return self.set_parallelism(1)
+
+    def set_max_parallelism(self, max_parallelism: int) -> DataStream:
+        """Accepted for Flink's sake: parallelism is fixed for a checkpoint."""
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
+        """Accepted for Flink's sake: elements travel with their micro-batch."""
+        return self
+
+    def start_new_chain(self) -> DataStream:
+        """Accepted for Flink's sake: chaining does not change results."""
+        return self
+
+    def disable_chaining(self) -> DataStream:
+        """Accepted for Flink's sake: chaining does not change results."""
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: Any) -> DataStream:
+        """Accepted for Flink's sake: Spark places tasks."""
+        return self
+
+    def get_type(self) -> Any:
+        """The declared type of the elements, None if they are any Python objects."""
+        return self._type_info
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        return self._env
+
+    def get_execution_config(self) -> Any:
+        return self._env.get_config()
+
+    def iterate(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(
+            "iterate: loops in a stream carry no watermarks, and Spark has none; write the loop inside a process "
+            "function, or feed results back through a topic"
+        )
+
+    def cache(self) -> NoReturn:
+        raise UnsupportedError("cache: streams are not cached; write the stream to a FileSink and read it again")
+
+    # For the other streams of the API
+
+    def _chain(self, kind: str, spec: OperatorSpec, output_type: Any) -> DataStream:
+        declared = as_type(output_type, kind)
+        return DataStream(self._env, [self._env._program.chain(kind, spec, self._streams, declared)], declared)
+
+    def _task(
+        self,
+        kind: str,
+        spec: OperatorSpec,
+        inputs: Sequence[Input],
+        output_type: Any = None,
+        *,
+        parallelism: int | None = None,
+        gives_timestamps: bool = False,
+    ) -> DataStream:
+        declared = as_type(output_type, kind)
+        stream = self._env._program.task(
+            kind, spec, inputs, parallelism=parallelism, gives_timestamps=gives_timestamps, output_type=declared
+        )
+        return DataStream(self._env, [stream], declared)
+
+    def _repartition(self, kind: str, partitioning: Partitioning) -> DataStream:
+        return self._task(kind, IdentitySpec(), [Input(self._streams, partitioning)], self._type_info)
+
+    def _sink(self, kind: str, sink: Any) -> DataStreamSink:
+        program = self._env._program
+        node = program.chain(kind, SinkSpec(sink), self._streams).node
+        assert isinstance(node, ChainNode)
+        program.end(node)
+        return DataStreamSink(program, node)
+
+    def _node(self, method: str) -> Node:
+        if len(self._streams) != 1:
+            raise InvalidValueError(f"{method}: a union is not an operator; call it on one of the united streams")
+        return self._streams[0].node
+
+
+def as_key_selector(key_selector: Any) -> tuple[Callable[[Any], Any], str]:
+    """A key selector in any form as a function, with a word for the plan."""
+    if isinstance(key_selector, list | tuple) and key_selector:
+        return FieldKey(*key_selector), "key " + ", ".join(map(str, key_selector))
+    if isinstance(key_selector, int | str):
+        return FieldKey(key_selector), f"key {key_selector}"
+    return as_callable(key_selector, "get_key", KeySelector, "key_by"), "key"
+
+
+def _check_stream(stream: Any, where: str) -> None:
+    if not isinstance(stream, DataStream):
+        raise InvalidTypeError(f"{where}: expected a DataStream, got {stream!r}")
+
+
+def _check_on_error(on_error: str) -> str:
+    if on_error not in ON_ERROR:
+        raise InvalidValueError(f"on_error must be 'fail' or 'side_output', got {on_error!r}")
+    return on_error
+
+
+class _Projection:
+    def __init__(self, fields: Sequence[int]) -> None:
+        self._fields = tuple(fields)
+
+    def __call__(self, value: Any) -> tuple[Any, ...]:
+        return tuple(get_field(value, field) for field in self._fields)
+
+
+class _CheckedKey:
+    """Passes the element on if it has a key; its errors make a dead letter of it."""
+
+    def __init__(self, selector: Callable[[Any], Any]) -> None:
+        self._selector = selector
+
+    def __call__(self, value: Any) -> Any:
+        hash(self._selector(value))
+        return value

@@ -1,0 +1,73 @@
+"""PyFlink's `pyflink.datastream.functions`: everything that a user writes or is handed."""
+
+from tidegate.core.async_io import AsyncFunction
+from tidegate.core.async_retry import AsyncRetryPredicate, AsyncRetryStrategy
+from tidegate.core.connect import (
+    BaseBroadcastProcessFunction,
+    BroadcastProcessFunction,
+    CoProcessFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+)
+from tidegate.core.functions import (
+    AggregateFunction,
+    AllWindowFunction,
+    CoFlatMapFunction,
+    CoGroupFunction,
+    CoMapFunction,
+    FilterFunction,
+    FlatJoinFunction,
+    FlatMapFunction,
+    Function,
+    JoinFunction,
+    KeySelector,
+    MapFunction,
+    Partitioner,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    ReduceFunction,
+    WindowFunction,
+)
+from tidegate.core.interval_join import ProcessJoinFunction
+from tidegate.core.process import KeyedProcessFunction, ProcessFunction
+from tidegate.core.runtime_context import KeyedStateStore, RuntimeContext
+from tidegate.core.sink import Sink, SinkContext
+from tidegate.core.source import SourceFunction
+from tidegate.core.source_context import SourceContext
+
+__all__ = [
+    "AggregateFunction",
+    "AllWindowFunction",
+    "AsyncFunction",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
+    "BaseBroadcastProcessFunction",
+    "BroadcastProcessFunction",
+    "CoFlatMapFunction",
+    "CoGroupFunction",
+    "CoMapFunction",
+    "CoProcessFunction",
+    "FilterFunction",
+    "FlatJoinFunction",
+    "FlatMapFunction",
+    "Function",
+    "JoinFunction",
+    "KeySelector",
+    "KeyedBroadcastProcessFunction",
+    "KeyedCoProcessFunction",
+    "KeyedProcessFunction",
+    "KeyedStateStore",
+    "MapFunction",
+    "Partitioner",
+    "ProcessAllWindowFunction",
+    "ProcessFunction",
+    "ProcessJoinFunction",
+    "ProcessWindowFunction",
+    "ReduceFunction",
+    "RuntimeContext",
+    "Sink",
+    "SinkContext",
+    "SourceContext",
+    "SourceFunction",
+    "WindowFunction",
+]

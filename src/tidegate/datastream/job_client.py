@@ -1,0 +1,110 @@
+"""`JobClient`: a running job, in a thread of its own, and what its user can do with it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tidegate.common.job_execution_result import JobExecutionResult
+from tidegate.common.job_id import JobID
+from tidegate.common.job_status import JobStatus
+
+
+class RunnableJob(Protocol):
+    """What a runtime gives: a job that runs in the calling thread."""
+
+    def run(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def drain(self) -> None: ...
+
+    def metrics(self) -> dict[str, list[dict[str, int]]]: ...
+
+
+class JobClient:
+    """A running job: look at it, stop it, drain it, wait for it."""
+
+    def __init__(self, job: RunnableJob, name: str, on_end: Callable[[], None] | None = None) -> None:
+        self._job = job
+        self._name = name
+        self._on_end = on_end
+        self._id = JobID()
+        self._status = JobStatus.CREATED
+        self._error: BaseException | None = None
+        self._started = time.monotonic()
+        self._millis = 0
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name=f"tidegate {name}", daemon=True)
+
+    def start(self) -> JobClient:
+        self._status = JobStatus.RUNNING
+        self._thread.start()
+        return self
+
+    def run(self) -> JobExecutionResult:
+        """Run in the calling thread; Ctrl-C stops cleanly."""
+        self._status = JobStatus.RUNNING
+        try:
+            self._run()
+        except KeyboardInterrupt:
+            self.stop()
+            raise
+        return self._result()
+
+    def status(self) -> JobStatus:
+        return self._status
+
+    def metrics(self) -> dict[str, list[dict[str, int]]]:
+        """The metrics of each operator by uid, a dict for each subtask."""
+        return self._job.metrics()
+
+    def stop(self) -> None:
+        """Stop without ending time: open windows stay open."""
+        self._is_stopping = True
+        self._job.stop()
+
+    cancel = stop
+
+    def drain(self) -> None:
+        """End time: everything open fires, then the job is finished."""
+        self._job.drain()
+
+    def wait(self, timeout: float | None = None) -> JobExecutionResult:
+        """Wait until the job is over; its error is raised here."""
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            raise TimeoutError(f"job {self._name!r} still runs after {timeout} s")
+        return self._result()
+
+    def get_job_id(self) -> JobID:
+        return self._id
+
+    def get_job_status(self) -> JobStatus:
+        return self._status
+
+    def get_job_execution_result(self) -> JobExecutionResult:
+        return self.wait()
+
+    def _run(self) -> None:
+        try:
+            self._job.run()
+            self._status = JobStatus.CANCELED if self._is_stopping else JobStatus.FINISHED
+        except KeyboardInterrupt:
+            self._status = JobStatus.CANCELED
+            raise
+        except BaseException as error:
+            self._error = error
+            self._status = JobStatus.FAILED
+        finally:
+            self._millis = int((time.monotonic() - self._started) * 1000)
+            if self._on_end is not None:
+                self._on_end()
+
+    def _result(self) -> JobExecutionResult:
+        if self._error is not None:
+            raise self._error
+        accumulators: dict[str, Any] = {}
+        return JobExecutionResult(self._id, self._millis, accumulators)

@@ -1,0 +1,245 @@
+"""`StreamExecutionEnvironment`: where a program begins, and how it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from tidegate.common.configuration import Configuration
+from tidegate.common.execution_config import ExecutionConfig
+from tidegate.common.job_execution_result import JobExecutionResult
+from tidegate.common.typeinfo import as_type
+from tidegate.core.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.source import Source
+from tidegate.core.strategy import NoWatermarks, WatermarkStrategy
+from tidegate.core.time import TimeCharacteristic
+from tidegate.core.timestamps import RecordTimestampAssigner
+from tidegate.datastream.closeable_iterator import CloseableIterator
+from tidegate.datastream.data_stream import DataStream
+from tidegate.datastream.job_client import JobClient
+from tidegate.datastream.sinks import CollectSink
+from tidegate.datastream.sources import CollectionSource, FunctionSource, NumberSequenceSource, SocketTextSource
+from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
+from tidegate.graph import describe
+from tidegate.graph.builder import ProgramBuilder
+from tidegate.graph.plan import Plan
+from tidegate.graph.stream_graph import StreamGraph
+
+Runtime = Literal["spark", "local"]
+
+
+class StreamExecutionEnvironment:
+    """Get one with `get_execution_environment()`, build streams from it, then `execute()`."""
+
+    def __init__(
+        self,
+        spark: Any = None,
+        *,
+        runtime: Runtime = "spark",
+        parallelism: int | None = None,
+        checkpoint: str | None = None,
+        trigger: str = "0 seconds",
+        clock: Any = None,
+    ) -> None:
+        if runtime not in ("spark", "local"):
+            raise InvalidValueError(f"runtime must be 'spark' or 'local', got {runtime!r}")
+        self._spark = spark
+        self._runtime: Runtime = runtime
+        self._checkpoint = checkpoint
+        self._trigger = trigger
+        self._clock = clock
+        self._config = ExecutionConfig()
+        self._time = TimeCharacteristic.EventTime
+        self._program = ProgramBuilder()
+        self.set_parallelism(1 if parallelism is None else parallelism)
+
+    @staticmethod
+    def get_execution_environment(
+        spark: Any = None,
+        *,
+        runtime: Runtime = "spark",
+        parallelism: int | None = None,
+        checkpoint: str | None = None,
+        trigger: str = "0 seconds",
+        clock: Any = None,
+    ) -> StreamExecutionEnvironment:
+        """A new environment: on `spark`, or a local Spark of its own, or with `runtime="local"` in this process.
+
+        `clock` replaces processing time on the local runtime, for tests. PyFlink passes a `Configuration` first;
+        that is accepted.
+        """
+        if isinstance(spark, Configuration):
+            parallelism = parallelism or spark.get_integer("parallelism.default", 0) or None
+            spark = None
+        return StreamExecutionEnvironment(
+            spark, runtime=runtime, parallelism=parallelism, checkpoint=checkpoint, trigger=trigger, clock=clock
+        )
+
+    # Sources
+
+    def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream:
+        """The elements of a list."""
+        return self._source(CollectionSource(collection), "collection", type_info)
+
+    def from_elements(self, *elements: Any) -> DataStream:
+        return self.from_collection(elements)
+
+    def from_range(self, start: int, end: int, channels: int = 1) -> DataStream:
+        """The integers from `start` to `end`, both included; for tests and demos."""
+        return self._source(NumberSequenceSource(start, end, channels), "range", None)
+
+    from_sequence = from_range
+
+    def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
+        """Lines of text from a server. The input ends when the connection does."""
+        return self._source(SocketTextSource(hostname, port, delimiter, max_retry), "socket", None)
+
+    def add_source(self, source_func: Any, source_name: str = "Custom Source", type_info: Any = None) -> DataStream:
+        """A `SourceFunction`; the time that the job runs on chooses its context."""
+        source = source_func if isinstance(source_func, Source) else FunctionSource(source_func)
+        return self._source(source, "source", type_info, may_have_timestamps=True).name(source_name)
+
+    def from_source(self, source: Any, watermark_strategy: Any, source_name: str, type_info: Any = None) -> DataStream:
+        """A source with its watermarks, made for each of its channels."""
+        if not isinstance(source, Source):
+            raise InvalidTypeError(
+                f"from_source: expected a Source such as NumberSequenceSource(1, 10), got {source!r}"
+            )
+        strategy = WatermarkStrategy.of(watermark_strategy)
+        stream = self._source(source, "source", type_info).name(source_name)
+        if isinstance(strategy.generator, NoWatermarks) and isinstance(
+            strategy.timestamp_assigner, RecordTimestampAssigner
+        ):
+            return stream
+        return stream._chain("assign_timestamps_and_watermarks", AssignWatermarksSpec(strategy), type_info)
+
+    def from_dataframe(self, df: Any, **options: Any) -> DataStream:
+        """Any streaming DataFrame."""
+        raise UnsupportedError("from_dataframe needs the Spark runtime, which this version does not have yet")
+
+    def to_dataframe(self, **streams: DataStream) -> Any:
+        """Streams of this program as one streaming DataFrame."""
+        raise UnsupportedError("to_dataframe needs the Spark runtime, which this version does not have yet")
+
+    # Settings
+
+    def get_config(self) -> ExecutionConfig:
+        return self._config
+
+    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
+        """The number of subtasks of operators that have their own."""
+        if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
+            raise InvalidValueError(f"parallelism must be an integer of 1 or more, got {parallelism!r}")
+        self._parallelism = parallelism
+        self._config.set_parallelism(parallelism)
+        return self
+
+    def get_parallelism(self) -> int:
+        return self._parallelism
+
+    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
+        """Accepted for Flink's sake: parallelism is fixed for a checkpoint."""
+        self._config.set_max_parallelism(max_parallelism)
+        return self
+
+    def get_max_parallelism(self) -> int:
+        return self._config.get_max_parallelism()
+
+    def set_stream_time_characteristic(self, characteristic: TimeCharacteristic) -> None:
+        """Which time the job runs on: it chooses the source contexts, and what `time_window` means."""
+        if not isinstance(characteristic, TimeCharacteristic):
+            raise InvalidTypeError(
+                f"set_stream_time_characteristic: expected a TimeCharacteristic, got {characteristic!r}"
+            )
+        self._time = characteristic
+
+    def get_stream_time_characteristic(self) -> TimeCharacteristic:
+        return self._time
+
+    def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
+        """Accepted for Flink's sake: elements travel with their micro-batch."""
+        return self
+
+    def disable_operator_chaining(self) -> StreamExecutionEnvironment:
+        """Accepted for Flink's sake: chaining does not change results."""
+        return self
+
+    def set_runtime_mode(self, execution_mode: Any) -> StreamExecutionEnvironment:
+        """Accepted for Flink's sake: a bounded input ends by itself."""
+        return self
+
+    def enable_checkpointing(self, interval: int, mode: Any = None) -> StreamExecutionEnvironment:
+        """Accepted for Flink's sake: every micro-batch is a checkpoint."""
+        return self
+
+    # Running
+
+    def execute(self, job_name: str | None = None) -> JobExecutionResult:
+        """Run to the end, or until stopped."""
+        graph = self._graph()
+        result: JobExecutionResult = self._client(graph, job_name).run()
+        return result
+
+    def execute_async(self, job_name: str = "Tidegate Streaming Job") -> Any:
+        """Start, and return the running job."""
+        return self._client(self._graph(), job_name).start()
+
+    def explain(self) -> str:
+        """The stages that the program compiles to, as text."""
+        return describe.as_text(self.get_plan())
+
+    def get_execution_plan(self) -> str:
+        """The stages as JSON."""
+        return describe.as_json(self.get_plan())
+
+    def get_plan(self) -> Plan:
+        return Plan.of(self._graph())
+
+    def close(self) -> None:
+        """Nothing to do: a job ends by itself or is stopped."""
+
+    def _source(self, source: Source, kind: str, type_info: Any, *, may_have_timestamps: bool = False) -> DataStream:
+        declared = as_type(type_info, kind)
+        stamps = may_have_timestamps or self._time is TimeCharacteristic.IngestionTime
+        return DataStream(self, [self._program.source(source, kind, may_have_timestamps=stamps)], declared)
+
+    def _graph(self) -> StreamGraph:
+        return self._program.build(self._parallelism)
+
+    def _client(self, graph: StreamGraph, job_name: str | None, on_end: Any = None) -> Any:
+        if self._runtime == "spark":
+            raise UnsupportedError(
+                "the Spark runtime is not part of this version yet; use get_execution_environment(runtime='local')"
+            )
+        from tidegate.local import checkpoint
+        from tidegate.local.job import LocalJob, LocalOptions, wall_clock
+
+        options = LocalOptions(
+            clock=self._clock or wall_clock,
+            auto_watermark_interval=self._config.get_auto_watermark_interval(),
+            time_characteristic=self._time,
+            job_parameters=self._config.get_global_job_parameters(),
+        )
+        job = LocalJob(graph, options, checkpoint.load(self._checkpoint))
+
+        def ended() -> None:
+            checkpoint.save(self._checkpoint, job.snapshot())
+            if on_end is not None:
+                on_end()
+
+        return JobClient(job, job_name or "job", ended)
+
+    def _execute_and_collect(self, stream: DataStream, job_name: str | None, limit: int | None) -> Any:
+        results = CloseableIterator()
+        end = stream._sink("collect", CollectSink(results.put))
+        try:
+            graph = self._graph()
+        finally:
+            self._program.forget_end(end._node)
+        job = self._client(graph, job_name, results.finish)
+        results.attach(job)
+        job.start()
+        if limit is None:
+            return results
+        with results:
+            return [value for _, value in zip(range(limit), results, strict=False)]

@@ -1,0 +1,5 @@
+"""`TimeCharacteristic`, which PyFlink 2 no longer has and older programs set."""
+
+from tidegate.core.time import TimeCharacteristic
+
+__all__ = ["TimeCharacteristic"]

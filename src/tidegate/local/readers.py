@@ -1,0 +1,192 @@
+"""How a local job reads its sources: at once what is at hand, through a queue what has to be waited for."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tidegate.core.records import Watermark
+from tidegate.core.source import Source, SourceFunction
+from tidegate.core.source_context import SourceContext
+from tidegate.errors import ClosedError, TidegateError, UserCodeError
+
+Call = Callable[[SourceContext], None]
+"""Something that a source did, to be done to its context in the thread of the job."""
+
+_QUEUE_SIZE = 10_000
+_END = object()
+
+
+class ChannelReader(ABC):
+    """Reads one channel of one source into its context."""
+
+    def __init__(self, name: str, context: SourceContext) -> None:
+        self.name = name
+        self.context = context
+        self.has_ended = False
+        self.position = 0
+
+    @abstractmethod
+    def read_some(self, limit: int) -> int:
+        """Hand at most `limit` elements to the context, without waiting. Returns how many there were."""
+
+    def end(self) -> None:
+        """The channel is finished: no more records, ever."""
+        if not self.has_ended:
+            self.has_ended = True
+            self.context.end()
+
+    def stop(self) -> None:
+        """Read no more, without ending time."""
+
+
+class IteratorReader(ChannelReader):
+    """Reads a source that never makes one wait."""
+
+    def __init__(self, name: str, context: SourceContext, source: Source, channel: str, *, skip: int = 0) -> None:
+        super().__init__(name, context)
+        self._elements: Iterator[Any] = iter(source.read(channel))
+        for _ in range(skip):
+            next(self._elements, None)
+        self.position = skip
+
+    def read_some(self, limit: int) -> int:
+        collect = self.context.collect
+        count = 0
+        while count < limit:
+            try:
+                value = next(self._elements)
+            except StopIteration:
+                self.end()
+                break
+            except Exception as error:
+                raise UserCodeError(f"{self.name}: reading raised {type(error).__name__}: {error}") from error
+            count += 1
+            self.position += 1
+            collect(value)
+        return count
+
+
+class ThreadReader(ChannelReader):
+    """Reads in a thread of its own what has to be waited for, and hands it over in the thread of the job."""
+
+    def __init__(self, name: str, context: SourceContext, wake: threading.Event) -> None:
+        super().__init__(name, context)
+        self._calls: queue.Queue[Any] = queue.Queue(_QUEUE_SIZE)
+        self._wake = wake
+        self._is_stopped = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=f"tidegate {name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def read_some(self, limit: int) -> int:
+        count = 0
+        while count < limit:
+            try:
+                call = self._calls.get_nowait()
+            except queue.Empty:
+                break
+            if call is _END:
+                if self._error is not None:
+                    raise self._failed(self._error) from self._error
+                self.end()
+                break
+            count += 1
+            call(self.context)
+        return count
+
+    def stop(self) -> None:
+        self._is_stopped = True
+
+    def put(self, call: Any) -> None:
+        """From the reading thread: hand over, waiting while the job is behind."""
+        while not self._is_stopped:
+            try:
+                self._calls.put(call, timeout=0.1)
+            except queue.Full:
+                continue
+            self._wake.set()
+            return
+        raise ClosedError("the job has stopped")
+
+    @abstractmethod
+    def _read(self) -> None:
+        """Read until the end, handing over with `put`."""
+
+    def _run(self) -> None:
+        try:
+            self._read()
+        except ClosedError:
+            return
+        except BaseException as error:
+            self._error = error
+        try:
+            self.put(_END)
+        except ClosedError:
+            return
+
+    def _failed(self, error: BaseException) -> Exception:
+        if isinstance(error, TidegateError):
+            return error
+        return UserCodeError(f"{self.name}: the source raised {type(error).__name__}: {error}")
+
+
+class BlockingReader(ThreadReader):
+    """Reads a source whose iteration may wait, such as a socket."""
+
+    def __init__(self, name: str, context: SourceContext, wake: threading.Event, source: Source, channel: str) -> None:
+        super().__init__(name, context, wake)
+        self._source = source
+        self._channel = channel
+
+    def _read(self) -> None:
+        for value in self._source.read(self._channel):
+            self.put(lambda context, value=value: context.collect(value))
+
+
+class FunctionReader(ThreadReader):
+    """Runs a `SourceFunction`."""
+
+    def __init__(self, name: str, context: SourceContext, wake: threading.Event, function: SourceFunction) -> None:
+        super().__init__(name, context, wake)
+        self._function = function
+
+    def stop(self) -> None:
+        super().stop()
+        self._function.cancel()
+
+    def _read(self) -> None:
+        self._function.run(_RemoteContext(self))
+
+
+class _RemoteContext(SourceContext):
+    """What a source function holds: every call is done to the real context in the thread of the job."""
+
+    def __init__(self, reader: FunctionReader) -> None:
+        self._reader = reader
+
+    def collect(self, value: Any) -> None:
+        self._reader.put(lambda context: context.collect(value))
+
+    def collect_with_timestamp(self, value: Any, timestamp: int) -> None:
+        self._reader.put(lambda context: context.collect_with_timestamp(value, timestamp))
+
+    def emit_watermark(self, watermark: Watermark) -> None:
+        self._reader.put(lambda context: context.emit_watermark(watermark))
+
+    def mark_as_temporarily_idle(self) -> None:
+        self._reader.put(lambda context: context.mark_as_temporarily_idle())
+
+    def close(self) -> None:
+        self._reader.stop()
+
+    def snapshot(self) -> Any:
+        raise ClosedError("a source function cannot take a snapshot")
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        raise ClosedError("a source function cannot restore a snapshot")

@@ -1,0 +1,190 @@
+"""A program as live objects: operators, tasks and exchanges, built from the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidegate.core.metric_group import MetricGroup
+from tidegate.core.operator import Operator, OperatorContext, TaskOperator
+from tidegate.core.outputs import OperatorOutput, Receiver, TypedReceiver
+from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.task import Task
+from tidegate.core.time import Clock
+from tidegate.errors import InvalidTypeError
+from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
+from tidegate.graph.stream_graph import StreamGraph
+from tidegate.local.exchange import Exchange
+
+
+@dataclass(slots=True)
+class Vertex:
+    """All parallel instances of one node."""
+
+    node: Node
+    uid: str
+    name: str
+    operators: list[Operator] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+    outputs: list[OperatorOutput] = field(default_factory=list)
+    metrics: list[MetricGroup] = field(default_factory=list)
+
+
+class Topology:
+    """The live program. Elements pushed into a source channel run through it to the sinks before the call returns."""
+
+    def __init__(
+        self,
+        graph: StreamGraph,
+        clock: Clock,
+        *,
+        job_parameters: Mapping[str, str] | None = None,
+        configure: Callable[[Operator], None] | None = None,
+    ) -> None:
+        self._graph = graph
+        self._clock = clock
+        self._job_parameters = job_parameters or {}
+        self._configure = configure
+        self.vertices: dict[int, Vertex] = {}
+        self._channels = _channel_counts(graph)
+        for node in reversed(graph.nodes):
+            self.vertices[node.number] = self._build(node)
+
+    def source_output(self, node: Node, channel: int) -> OperatorOutput:
+        """Where one channel of a source sends its elements."""
+        return self.vertices[node.number].outputs[channel]
+
+    def channels(self, node: Node) -> int:
+        return self._channels[node.number]
+
+    def operators(self) -> Iterator[Operator]:
+        """Every operator, upstream first."""
+        for node in self._graph.nodes:
+            yield from self.vertices[node.number].operators
+
+    def open(self) -> None:
+        """Open everything, downstream first, so that whoever emits while it opens is heard."""
+        for node in reversed(self._graph.nodes):
+            for operator in self.vertices[node.number].operators:
+                operator.open()
+
+    def close(self) -> None:
+        for operator in self.operators():
+            operator.close()
+
+    def metrics(self) -> dict[str, list[dict[str, int]]]:
+        """The metrics of each operator, by uid, a dict for each subtask."""
+        return {
+            vertex.uid: [group.values() for group in vertex.metrics]
+            for vertex in self.vertices.values()
+            if vertex.metrics
+        }
+
+    def snapshot(self) -> Snapshot:
+        states: dict[str, Any] = {}
+        for vertex in self.vertices.values():
+            if vertex.tasks:
+                states[vertex.uid] = [task.snapshot() for task in vertex.tasks]
+            elif vertex.operators:
+                states[vertex.uid] = [operator.snapshot() for operator in vertex.operators]
+            else:
+                states[vertex.uid] = [output.snapshot() for output in vertex.outputs]
+        return make_snapshot("topology", 1, states=states)
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Take state back by uid, before `open`. Operators that the snapshot does not know start from nothing."""
+        states = open_snapshot(snapshot, "topology", 1)["states"]
+        for vertex in self.vertices.values():
+            parts: Sequence[Any] = vertex.tasks or vertex.operators or vertex.outputs
+            for part, state in zip(parts, states.get(vertex.uid, ()), strict=False):
+                part.restore(state)
+
+    def _build(self, node: Node) -> Vertex:
+        vertex = Vertex(node, self._graph.uid(node), self._graph.name(node))
+        count = self._channels[node.number]
+        for index in range(count):
+            output = self._output(node, index)
+            vertex.outputs.append(output)
+            if isinstance(node, ChainNode | TaskNode):
+                vertex.operators.append(self._operator(node, vertex, output, index, count))
+        if isinstance(node, TaskNode):
+            channels = [self._count(task_input.streams) for task_input in node.inputs]
+            for operator in vertex.operators:
+                assert isinstance(operator, TaskOperator)
+                vertex.tasks.append(Task(operator, channels))
+        return vertex
+
+    def _operator(
+        self, node: ChainNode | TaskNode, vertex: Vertex, output: OperatorOutput, index: int, count: int
+    ) -> Operator:
+        operator = node.spec.create()
+        if isinstance(node, TaskNode) != isinstance(operator, TaskOperator):
+            raise InvalidTypeError(f"{vertex.name}: {type(node.spec).__name__} does not fit a {type(node).__name__}")
+        metrics = MetricGroup()
+        vertex.metrics.append(metrics)
+        operator.setup(
+            OperatorContext(
+                vertex.name,
+                output,
+                self._clock,
+                subtask=index,
+                parallelism=count,
+                metrics=metrics,
+                job_parameters=self._job_parameters,
+            )
+        )
+        if self._configure is not None:
+            self._configure(operator)
+        return operator
+
+    def _output(self, node: Node, index: int) -> OperatorOutput:
+        main: list[Receiver] = []
+        sides: dict[str, list[Receiver]] = {}
+        for stream, receiver in self._consumers(node, index):
+            (main if stream.side is None else sides.setdefault(stream.side, [])).append(receiver)
+        output_type = getattr(node, "output_type", None)
+        if output_type is not None:
+            main = [TypedReceiver(receiver, output_type, self._graph.name(node)) for receiver in main]
+        return OperatorOutput(main, sides)
+
+    def _consumers(self, node: Node, index: int) -> Iterator[tuple[Stream, Receiver]]:
+        """Who reads instance `index` of the node, and which of its outputs."""
+        for vertex in list(self.vertices.values())[::-1]:
+            reader = vertex.node
+            if isinstance(reader, ChainNode):
+                for stream, offset in self._offsets(reader.streams):
+                    if stream.node is node:
+                        operator = vertex.operators[offset + index]
+                        yield stream, operator  # type: ignore[misc]  # a chain node has chain operators
+            elif isinstance(reader, TaskNode):
+                for input_index, task_input in enumerate(reader.inputs):
+                    for stream, offset in self._offsets(task_input.streams):
+                        if stream.node is node:
+                            exchange = Exchange(
+                                vertex.tasks, input_index, offset + index, task_input.partitioning, vertex.name
+                            )
+                            yield stream, exchange
+
+    def _offsets(self, streams: Sequence[Stream]) -> Iterator[tuple[Stream, int]]:
+        """Where the channels of each stream begin among those of the input."""
+        offset = 0
+        for stream in streams:
+            yield stream, offset
+            offset += self._channels[stream.node.number]
+
+    def _count(self, streams: Sequence[Stream]) -> int:
+        return sum(self._channels[stream.node.number] for stream in streams)
+
+
+def _channel_counts(graph: StreamGraph) -> dict[int, int]:
+    """How many channels each node gives: a source its own, a task its subtasks, an operator in a chain its input's."""
+    counts: dict[int, int] = {}
+    for node in graph.nodes:
+        if isinstance(node, SourceNode):
+            counts[node.number] = len(node.source.channels())
+        elif isinstance(node, TaskNode):
+            counts[node.number] = graph.parallelism[node.number]
+        else:
+            counts[node.number] = sum(counts[stream.node.number] for stream in node.upstream)
+    return counts
