@@ -214,7 +214,7 @@ STEPS = [
     Upstream(50),
     Upstream(MAX_TIME),
 ]
-steps = st.lists(st.sampled_from(STEPS), min_size=15, max_size=30)
+steps = st.binary(min_size=30, max_size=60).map(lambda data: [STEPS[byte % len(STEPS)] for byte in data])
 
 
 def feed(channel: Channel, step: Event | Probe | Upstream) -> None:
@@ -260,7 +260,7 @@ def restarted(channel: Channel) -> Channel:
     return fresh
 
 
-@given(strategy=options(WITH_USERS), script=steps, cuts=st.sets(st.integers(0, 29), min_size=1, max_size=4))
+@given(strategy=options(WITH_USERS), script=steps, cuts=st.sets(st.integers(0, 59), min_size=1, max_size=4))
 @settings(max_examples=100, deadline=None)
 def test_a_restart_at_any_step_changes_neither_records_nor_watermarks(
     strategy: WatermarkStrategy, script: list[Event | Probe | Upstream], cuts: set[int]
@@ -292,7 +292,7 @@ CALLS = [
     *(("stamp", timestamp) for timestamp in (0, 5)),
     *(("wm", timestamp) for timestamp in (MIN_TIME, *range(0, 60, 8), MAX_TIME)),
 ]
-calls = st.lists(st.sampled_from(CALLS), min_size=15, max_size=30)
+calls = st.binary(min_size=30, max_size=60).map(lambda data: [CALLS[byte % len(CALLS)] for byte in data])
 
 
 class Source:
@@ -327,7 +327,7 @@ class Source:
 
 
 @pytest.mark.parametrize("create", CONTEXTS)
-@given(script=calls, cuts=st.sets(st.integers(0, 29), min_size=1, max_size=4))
+@given(script=calls, cuts=st.sets(st.integers(0, 59), min_size=1, max_size=4))
 @settings(max_examples=50, deadline=None)
 def test_a_source_context_restarted_at_any_step_sends_the_same(
     create: Callable[[Output, ManualClock], SourceContext], script: list[tuple[str, int]], cuts: set[int]

@@ -71,7 +71,7 @@ def test_an_emitter_restarted_at_any_step_sends_the_same(script: list[int | str]
 MOVES = [*((channel, None) for channel in range(3)), *((channel, time) for channel in range(3) for time in range(9))]
 
 
-@given(moves=st.lists(st.sampled_from(MOVES), min_size=80, max_size=120))
+@given(moves=st.binary(min_size=100, max_size=200).map(lambda data: [MOVES[byte % len(MOVES)] for byte in data]))
 @settings(max_examples=50, deadline=None)
 def test_the_lowest_watermark_is_the_minimum(moves: list[tuple[int, int | None]]) -> None:
     lowest, watermarks = LowestWatermark(), dict[int, int]()
@@ -90,7 +90,9 @@ ALIGNMENT_STEPS = [
     *((verb, pick, 0) for verb in ("update", "join", "active", "idle", "leave") for pick in range(2)),
     *(("report", pick, time) for pick in range(4) for time in (MIN_TIME, 0, 5, 7, 12, MAX_TIME)),
 ]
-alignment_steps = st.lists(st.sampled_from(ALIGNMENT_STEPS), min_size=20, max_size=40)
+alignment_steps = st.binary(min_size=40, max_size=80).map(
+    lambda data: [ALIGNMENT_STEPS[byte % len(ALIGNMENT_STEPS)] for byte in data]
+)
 
 
 class Alignment:
@@ -140,7 +142,7 @@ class Alignment:
 @given(
     drift=st.sampled_from([0, 7, MAX_TIME]),
     steps=alignment_steps,
-    restart_before=st.sets(st.integers(0, 39), max_size=3),
+    restart_before=st.sets(st.integers(0, 79), min_size=1, max_size=4),
 )
 @settings(max_examples=100, deadline=None)
 def test_alignment_follows_its_definition_across_restarts(

@@ -16,7 +16,8 @@ from tidegate.core.outputs import Output
 from tidegate.core.records import Progress, Record, Watermark, WatermarkStatus
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.strategy import WatermarkStrategy
-from tidegate.core.time import MIN_TIME, Clock, add, check_timestamp
+from tidegate.core.time import MAX_TIME, MIN_TIME, Clock, add, check_timestamp
+from tidegate.core.timestamps import FunctionTimestampAssigner
 from tidegate.core.watermarks import TimestampGenerator, Timestamps
 from tidegate.errors import InvalidTypeError, TidegateError, UserCodeError
 
@@ -50,6 +51,11 @@ class TimestampsAndWatermarksOperator:
         self._assigner = (
             self._generator.assigner if isinstance(self._generator, LegacyGenerator) else strategy.timestamp_assigner
         )
+        self._assign = (
+            self._assigner.function
+            if isinstance(self._assigner, FunctionTimestampAssigner)
+            else self._assigner.extract_timestamp
+        )
         self._emitter = WatermarkEmitter(output.emit)
         self._idleness = None if strategy.idle_timeout is None else IdlenessCountdown(strategy.idle_timeout)
         self._max_future_skew = strategy.max_future_skew
@@ -81,7 +87,7 @@ class TimestampsAndWatermarksOperator:
 
     def process_stamped(self, value: Any, stamp: int) -> None:
         """A record with its new timestamp: send it on, then show it to the generator."""
-        if self._is_future(stamp):
+        if self._max_future_skew is not None and stamp > add(self._clock(), self._max_future_skew):
             self._num_future_records += 1
             if self._diverts_future:
                 self.future_records.append(Record(value, stamp))
@@ -90,7 +96,8 @@ class TimestampsAndWatermarksOperator:
             self._had_event()
             return
         self._output.collect(value, stamp)
-        self._had_event()
+        if self._idleness is not None:
+            self._had_event()
         try:
             self._generator.on_event(value, stamp, self._emitter)
         except TidegateError:
@@ -202,17 +209,16 @@ class TimestampsAndWatermarksOperator:
     def extract(self, value: Any, previous: int | None) -> int:
         """The new timestamp of a record, checked."""
         try:
-            timestamp = self._assigner.extract_timestamp(value, MIN_TIME if previous is None else previous)
+            timestamp = self._assign(value, MIN_TIME if previous is None else previous)
         except TidegateError:
             raise
         except Exception as error:
             raise UserCodeError(
                 f"{self._name}: the timestamp assigner raised {error!r} for the record {value!r}"
             ) from error
+        if type(timestamp) is int and MIN_TIME <= timestamp <= MAX_TIME:
+            return timestamp
         return check_timestamp(timestamp, f"{self._name}: timestamp of the record {value!r}")
-
-    def _is_future(self, timestamp: int) -> bool:
-        return self._max_future_skew is not None and timestamp > add(self._clock(), self._max_future_skew)
 
     def _had_event(self) -> None:
         if self._idleness is not None:

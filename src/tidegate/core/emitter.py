@@ -21,15 +21,12 @@ class WatermarkEmitter:
     def __init__(self, send: Callable[[Progress], None]) -> None:
         self._send = send
         self._current = MIN_TIME
-        self._is_idle = False
+        self.is_idle = False
+        """Whether the last status sent was idle."""
 
     @property
     def current_watermark(self) -> int:
         return self._current
-
-    @property
-    def is_idle(self) -> bool:
-        return self._is_idle
 
     @property
     def has_ended(self) -> bool:
@@ -45,19 +42,19 @@ class WatermarkEmitter:
         self._send(watermark)
 
     def mark_idle(self) -> None:
-        if not self._is_idle and not self.has_ended:
-            self._is_idle = True
+        if not self.is_idle and not self.has_ended:
+            self.is_idle = True
             self._send(WatermarkStatus.IDLE)
 
     def mark_active(self) -> None:
-        if self._is_idle and not self.has_ended:
-            self._is_idle = False
+        if self.is_idle and not self.has_ended:
+            self.is_idle = False
             self._send(WatermarkStatus.ACTIVE)
 
     def snapshot(self) -> Snapshot:
-        return make_snapshot("emitter", 1, current=self._current, is_idle=self._is_idle)
+        return make_snapshot("emitter", 1, current=self._current, is_idle=self.is_idle)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         fields = open_snapshot(snapshot, "emitter", 1)
         self._current = fields["current"]
-        self._is_idle = fields["is_idle"]
+        self.is_idle = fields["is_idle"]

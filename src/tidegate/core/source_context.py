@@ -142,7 +142,8 @@ class EventTimeContext(_ProgressContext):
         super().__init__(output, clock, idle_timeout)
 
     def collect(self, value: Any) -> None:
-        self._activity()
+        if self._idle_timeout is not None or self._emitter.is_idle or self._is_closed:
+            self._activity()
         self._output.collect(value, None)
 
     def collect_with_timestamp(self, value: Any, timestamp: int) -> None:

@@ -117,7 +117,9 @@ class TimerService:
         return self._clock()
 
     def register_event_time(self, timestamp: int, key: Any, namespace: Any = None) -> None:
-        self.event_queue.add(check_timestamp(timestamp, "register_event_time_timer"), key, namespace)
+        if type(timestamp) is not int:
+            timestamp = check_timestamp(timestamp, "register_event_time_timer")
+        self.event_queue.add(timestamp, key, namespace)
 
     def register_processing_time(self, timestamp: int, key: Any, namespace: Any = None) -> None:
         self.processing_queue.add(check_timestamp(timestamp, "register_processing_time_timer"), key, namespace)

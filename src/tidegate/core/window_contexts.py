@@ -46,7 +46,7 @@ class TriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
         return self
 
     def merging(self, key: Any, window: Any, merged: Sequence[Any]) -> TriggerContext:
-        self._merged = [other for other in merged if other != window]
+        self._merged = merged
         return self.at(key, window)
 
     def get_current_processing_time(self) -> int:
@@ -75,7 +75,8 @@ class TriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
         return state
 
     def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
-        self.get_partitioned_state(state_descriptor).merge_from(self._merged)
+        others = [window for window in self._merged if window != self._window]
+        self.get_partitioned_state(state_descriptor).merge_from(others)
 
     def get_metric_group(self) -> Any:
         return self._operator.context.metrics

@@ -80,6 +80,8 @@ class WindowOperator(TaskOperator):
         self._is_event_time = spec.assigner.is_event_time()
         self._lateness = spec.allowed_lateness if self._is_event_time else 0
         self._shift: int | None = None
+        if isinstance(spec.assigner, MergingWindowAssigner):
+            self._merging = MergingWindowSet(spec.assigner)
 
     def setup(self, context: Any) -> None:
         super().setup(context)
@@ -102,8 +104,8 @@ class WindowOperator(TaskOperator):
     def inputs(self) -> tuple[Accept, ...]:
         if isinstance(self._assigner, MergingWindowAssigner):
             return (self._accept(self._add_merging),)
-        if self._evictor is None and type(self._trigger) is EventTimeTrigger:
-            return (self._accept(self._add_by_event_time),)
+        if self._evictor is None and type(self._trigger) is EventTimeTrigger and not self._is_staggered():
+            return (self._accept_by_event_time(),)
         return (self._accept(self._add),)
 
     def snapshot_own(self) -> Any:
@@ -117,9 +119,7 @@ class WindowOperator(TaskOperator):
 
     def _accept(self, add_element: Callable[[Any, Any, int], bool]) -> Accept:
         """The way in: `add_element` says whether a window took the element."""
-        is_staggered = isinstance(self._assigner, TumblingWindows) and (
-            self._assigner.stagger is not WindowStagger.ALIGNED
-        )
+        is_staggered = self._is_staggered()
         is_event_time = self._is_event_time
 
         def accept(key: Any, value: Any, timestamp: int | None) -> None:
@@ -135,36 +135,45 @@ class WindowOperator(TaskOperator):
 
         return accept
 
-    def _add_by_event_time(self, key: Any, value: Any, timestamp: int) -> bool:
-        """The common case, written out: windows that do not merge, the event-time trigger, no evictor.
+    def _accept_by_event_time(self) -> Accept:
+        """The way in for the common case, written out: no merging, the event-time trigger, no evictor.
 
         A window that has contents has its timers already, so only its first element touches them.
         """
-        timers = self.timers
-        watermark = timers.current_watermark
-        slots = self.state.slots
-        was_added = False
-        for window in self._assigner.assign_windows(value, timestamp, self._assigner_context):
-            last = window.max_timestamp()
-            cleanup = last + self._lateness
-            if cleanup <= watermark:
-                continue
-            was_added = True
-            kept = slots.get(CONTENTS)
-            if kept is None:
-                kept = slots[CONTENTS] = {}
-            contents = kept.get(window, MISSING)
-            if contents is not MISSING:
-                kept[window] = self._contents.add(contents, value)
-            else:
-                kept[window] = self._contents.first(value)
-                if last > watermark:
-                    timers.event_queue.add(last, key, window)
-                if cleanup < MAX_TIME and cleanup != last:
-                    timers.event_queue.add(cleanup, key, window)
-            if last <= watermark:
-                self._fire(key, window, window)
-        return was_added
+        state, timers, lateness = self.state, self.timers, self._lateness
+        assign, assigner_context = self._assigner.assign_windows, self._assigner_context
+        first, add_to = self._contents.first, self._contents.add
+
+        def accept(key: Any, value: Any, timestamp: int | None) -> None:
+            if timestamp is None:
+                raise self._no_timestamp(value)
+            slots = state.set_current_key(key)
+            watermark = timers.current_watermark
+            was_added = False
+            for window in assign(value, timestamp, assigner_context):
+                last = window.max_timestamp()
+                cleanup = last + lateness
+                if cleanup <= watermark:
+                    continue
+                was_added = True
+                kept = slots.get(CONTENTS)
+                if kept is None:
+                    kept = slots[CONTENTS] = {}
+                contents = kept.get(window, MISSING)
+                if contents is not MISSING:
+                    kept[window] = add_to(contents, value)
+                else:
+                    kept[window] = first(value)
+                    if last > watermark:
+                        timers.event_queue.add(last, key, window)
+                    if lateness and cleanup < MAX_TIME:
+                        timers.event_queue.add(cleanup, key, window)
+                if last <= watermark:
+                    self._fire(key, window, window)
+            if not was_added:
+                self._skipped(value, timestamp)
+
+        return accept
 
     def _add(self, key: Any, value: Any, timestamp: int) -> bool:
         was_added = False
@@ -175,14 +184,15 @@ class WindowOperator(TaskOperator):
         return was_added
 
     def _add_merging(self, key: Any, value: Any, timestamp: int) -> bool:
-        windows = self._merging_windows()
+        windows = self._merging.at(self.state.values(LIVE_WINDOWS))
         was_added = False
         for assigned in self._assigner.assign_windows(value, timestamp, self._assigner_context):
-            window = windows.add(assigned, self._may_create, lambda merge: self._on_merge(key, merge))
+            window = windows.add(assigned, self._may_create, self._on_merge)
             if window is not None:
                 was_added = True
                 self._add_to(key, window, windows.state_window(window), value, timestamp)
-        self._drop_if_empty(LIVE_WINDOWS)
+        if not was_added:
+            self._drop_if_empty(LIVE_WINDOWS)
         return was_added
 
     def _add_to(self, key: Any, window: Any, state_window: Any, value: Any, timestamp: int) -> None:
@@ -224,8 +234,7 @@ class WindowOperator(TaskOperator):
         self.state.set_current_key(key)
         state_window = window
         if isinstance(self._assigner, MergingWindowAssigner):
-            state_window = self._merging_windows().state_window(window)
-            self._drop_if_empty(LIVE_WINDOWS)
+            state_window = self._merging.at(self.state.slots.get(LIVE_WINDOWS, {})).state_window(window)
             if state_window is None:
                 return
         context = self._trigger_context.at(key, window)
@@ -251,7 +260,8 @@ class WindowOperator(TaskOperator):
             self.timers.delete_processing_time(time, key, window)
 
     def _cleanup_time(self, window: Any) -> int:
-        return add(window.max_timestamp(), self._lateness)
+        time: int = window.max_timestamp() + self._lateness
+        return time if time < MAX_TIME else MAX_TIME
 
     def _is_window_late(self, window: Any) -> bool:
         return self._is_event_time and self._cleanup_time(window) <= self.timers.current_watermark
@@ -305,16 +315,19 @@ class WindowOperator(TaskOperator):
 
     # Merging
 
-    def _merging_windows(self) -> MergingWindowSet:
-        assert isinstance(self._assigner, MergingWindowAssigner)
-        return MergingWindowSet(self._assigner, self.state.values(LIVE_WINDOWS))
-
-    def _on_merge(self, key: Any, merge: Merge) -> None:
-        self._trigger.on_merge(merge.result, self._trigger_context.merging(key, merge.result, merge.merged))
+    def _on_merge(self, merge: Merge) -> None:
+        key = self.state.current_key
+        context = self._trigger_context
+        trigger = self._trigger
+        trigger.on_merge(merge.result, context.merging(key, merge.result, merge.merged))
         for window in merge.merged:
             if window != merge.result:
-                self._trigger.clear(window, self._trigger_context.at(key, window))
+                trigger.clear(window, context.at(key, window))
                 self._delete_cleanup(key, window)
+        if merge.merged_state_windows:
+            self._merge_contents(merge)
+
+    def _merge_contents(self, merge: Merge) -> None:
         kept = self.state.values(CONTENTS)
         for state_window in merge.merged_state_windows:
             other = kept.pop(state_window, MISSING)
@@ -332,6 +345,9 @@ class WindowOperator(TaskOperator):
             del self.state.slots[name]
 
     # Staggered windows
+
+    def _is_staggered(self) -> bool:
+        return isinstance(self._assigner, TumblingWindows) and self._assigner.stagger is not WindowStagger.ALIGNED
 
     def _choose_shift(self) -> None:
         assert isinstance(self._assigner, TumblingWindows)

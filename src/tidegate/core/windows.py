@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tidegate.core.time import MAX_TIME, saturate
+from tidegate.core.time import MAX_TIME
 
 
 class Window(ABC):
@@ -34,7 +34,7 @@ class TimeWindow(_TimeSpan, Window):
     __slots__ = ()
 
     def max_timestamp(self) -> int:
-        return saturate(self.end - 1)
+        return self[1] - 1
 
     def intersects(self, other: TimeWindow) -> bool:
         """Whether the two overlap or touch."""

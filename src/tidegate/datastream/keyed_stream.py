@@ -120,6 +120,15 @@ class KeyedStream(DataStream):
     def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
         raise UnsupportedError("partition_custom: a keyed stream has its partitioning; call it before key_by")
 
+    def name(self, name: str) -> DataStream:
+        raise UnsupportedError("name: a keyed stream is not an operator; name the stream before or after it")
+
+    def uid(self, uid: str) -> DataStream:
+        raise UnsupportedError("uid: a keyed stream is not an operator; set it on the operator behind it")
+
+    def set_parallelism(self, parallelism: int) -> DataStream:
+        raise UnsupportedError("set_parallelism: a keyed stream is not an operator; set it on the operator behind it")
+
     def _input(self) -> Input:
         return Input(self._streams, KeyBy(self._key_selector, self._label))
 

@@ -176,13 +176,12 @@ class StreamExecutionEnvironment:
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Run to the end, or until stopped."""
-        graph = self._graph()
-        result: JobExecutionResult = self._client(graph, job_name).run()
+        result: JobExecutionResult = self._client(self._take_graph(), job_name).run()
         return result
 
     def execute_async(self, job_name: str = "Tidegate Streaming Job") -> Any:
         """Start, and return the running job."""
-        return self._client(self._graph(), job_name).start()
+        return self._client(self._take_graph(), job_name).start()
 
     def explain(self) -> str:
         """The stages that the program compiles to, as text."""
@@ -205,6 +204,12 @@ class StreamExecutionEnvironment:
 
     def _graph(self) -> StreamGraph:
         return self._program.build(self._parallelism)
+
+    def _take_graph(self) -> StreamGraph:
+        """The graph of the program so far; it runs once, as in Flink."""
+        graph = self._graph()
+        self._program.forget_ends()
+        return graph
 
     def _client(self, graph: StreamGraph, job_name: str | None, on_end: Any = None) -> Any:
         if self._runtime == "spark":

@@ -48,6 +48,10 @@ class ProgramBuilder:
     def forget_end(self, node: Node) -> None:
         self._ends.remove(node)
 
+    def forget_ends(self) -> None:
+        """What was built so far has run: the next run is of what comes now."""
+        self._ends.clear()
+
     def label(self, node: Node, **changes: Any) -> None:
         """Set the name, uid, parallelism or description of a node."""
         for what in ("name", "uid"):

@@ -16,6 +16,7 @@ from tidegate.core.time import Clock, TimeCharacteristic
 from tidegate.graph.nodes import SourceNode
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.local.readers import BlockingReader, ChannelReader, FunctionReader, IteratorReader, ThreadReader
+from tidegate.local.source_alignment import SourceAlignment
 from tidegate.local.topology import Topology
 
 _READ_AT_ONCE: Final = 512
@@ -51,7 +52,10 @@ class LocalJob:
         fields = None if snapshot is None else open_snapshot(snapshot, "local_job", 1)
         if fields is not None:
             self.topology.restore(fields["topology"])
-        self._readers = self._create_readers(fields)
+        self._readers: list[ChannelReader] = []
+        self._places: dict[ChannelReader, tuple[SourceNode, int]] = {}
+        self._create_readers(fields)
+        self._alignment = SourceAlignment(graph, self.topology, options.clock)
 
     def run(self) -> None:
         """Run until every source has ended, or until `stop`."""
@@ -91,8 +95,8 @@ class LocalJob:
                 uid = self._graph.uid(node)
                 positions[uid] = [
                     [reader.position, reader.has_ended, reader.context.snapshot()]
-                    for reader in self._readers
-                    if reader.name.startswith(f"{uid}/")
+                    for reader, (source, _) in self._places.items()
+                    if source is node
                 ]
         return make_snapshot("local_job", 1, topology=self.topology.snapshot(), sources=positions)
 
@@ -112,7 +116,8 @@ class LocalJob:
 
     def _read(self) -> int:
         """Read what is at hand. Several channels are read in turn, an element each: by position, then by channel."""
-        readers = [reader for reader in self._readers if not reader.has_ended]
+        self._alignment.update()
+        readers = [r for r in self._readers if not r.has_ended and self._alignment.may_read(*self._places[r])]
         if len(readers) == 1:
             return readers[0].read_some(_READ_AT_ONCE)
         total = 0
@@ -142,15 +147,15 @@ class LocalJob:
         if due is not None and due < now:
             operator.on_clock()
 
-    def _create_readers(self, fields: Mapping[str, Any] | None) -> list[ChannelReader]:
-        readers: list[ChannelReader] = []
+    def _create_readers(self, fields: Mapping[str, Any] | None) -> None:
         for node in self._graph.nodes:
             if isinstance(node, SourceNode):
                 saved = [] if fields is None else fields["sources"].get(self._graph.uid(node), [])
                 for index, channel in enumerate(node.source.channels()):
                     state = saved[index] if index < len(saved) else None
-                    readers.append(self._create_reader(node, index, channel, state))
-        return readers
+                    reader = self._create_reader(node, index, channel, state)
+                    self._readers.append(reader)
+                    self._places[reader] = (node, index)
 
     def _create_reader(self, node: SourceNode, index: int, channel: str, state: Any) -> ChannelReader:
         options = self._options

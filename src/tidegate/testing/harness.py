@@ -234,9 +234,9 @@ def _spec_of(subject: Any, keys: tuple[Any, ...], options: Mapping[str, Any]) ->
 def _function_spec(subject: Any, is_keyed: bool, options: Mapping[str, Any]) -> Any:
     if isinstance(subject, WatermarkStrategy):
         return AssignWatermarksSpec(subject)
-    if isinstance(subject, KeyedProcessFunction | KeyedCoProcessFunction | KeyedBroadcastProcessFunction):
-        if not is_keyed:
-            raise InvalidValueError(f"harness: {type(subject).__name__} needs key_selector=...")
+    needs_key = isinstance(subject, KeyedProcessFunction | KeyedCoProcessFunction | KeyedBroadcastProcessFunction)
+    if needs_key and not is_keyed:
+        raise InvalidValueError(f"harness: {type(subject).__name__} needs key_selector=...")
     if isinstance(subject, KeyedProcessFunction) or (isinstance(subject, ProcessFunction) and is_keyed):
         return KeyedProcessSpec(subject)
     if isinstance(subject, ProcessFunction):
@@ -250,7 +250,7 @@ def _function_spec(subject: Any, is_keyed: bool, options: Mapping[str, Any]) -> 
         return AsyncSpec(subject, options.get("mode", OutputMode.ORDERED), options.get("timeout", 0))
     for kind, spec in ((MapFunction, MapSpec), (FlatMapFunction, FlatMapSpec), (FilterFunction, FilterSpec)):
         if isinstance(subject, kind):
-            return spec(subject)  # type: ignore[operator]
+            return spec(subject)
     raise InvalidTypeError(
         "harness: expected a function object such as a KeyedProcessFunction, a WatermarkStrategy or a DataStream, "
         f"got {subject!r}"

@@ -1,0 +1,23 @@
+"""How a stream gets its timestamps and watermarks: the names of PyFlink, and of Java Flink where PyFlink has none."""
+
+from tidegate.core.legacy_assigners import (
+    AssignerWithPeriodicWatermarks,
+    AssignerWithPunctuatedWatermarks,
+    BoundedOutOfOrdernessTimestampExtractor,
+)
+from tidegate.core.records import Watermark, WatermarkStatus
+from tidegate.core.strategy import WatermarkStrategy
+from tidegate.core.timestamps import TimestampAssigner
+from tidegate.core.watermarks import WatermarkGenerator, WatermarkOutput
+
+__all__ = [
+    "AssignerWithPeriodicWatermarks",
+    "AssignerWithPunctuatedWatermarks",
+    "BoundedOutOfOrdernessTimestampExtractor",
+    "TimestampAssigner",
+    "Watermark",
+    "WatermarkGenerator",
+    "WatermarkOutput",
+    "WatermarkStatus",
+    "WatermarkStrategy",
+]
