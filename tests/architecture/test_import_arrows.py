@@ -17,6 +17,7 @@ ROOT = "tidegate"
 
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
+    "agg": frozenset({"core"}),
     "core": frozenset({"errors"}),
     "graph": frozenset({"core", "errors"}),
     "common": frozenset({"core", "graph", "errors"}),

@@ -104,5 +104,5 @@ def test_nobody_listening_is_an_error_that_says_what_to_start() -> None:
         port = server.getsockname()[1]
     env = StreamExecutionEnvironment.get_execution_environment(runtime="local")
     env.socket_text_stream("127.0.0.1", port).print()
-    with pytest.raises(RuntimeError, match="cannot connect to 127.0.0.1.*start the server first"):
+    with pytest.raises(RuntimeError, match=r"cannot connect to 127\.0\.0\.1.*start the server first"):
         env.execute()

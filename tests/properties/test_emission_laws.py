@@ -27,7 +27,7 @@ def emit(emitter: WatermarkEmitter, emission: int | str) -> None:
 
 
 @given(script=emissions)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_an_emitter_never_goes_back_and_never_repeats_itself(script: list[int | str]) -> None:
     sent: list[Progress] = []
     emitter = WatermarkEmitter(sent.append)
@@ -72,7 +72,7 @@ MOVES = [*((channel, None) for channel in range(3)), *((channel, time) for chann
 
 
 @given(moves=st.binary(min_size=100, max_size=200).map(lambda data: [MOVES[byte % len(MOVES)] for byte in data]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_the_lowest_watermark_is_the_minimum(moves: list[tuple[int, int | None]]) -> None:
     lowest, watermarks = LowestWatermark(), dict[int, int]()
     for channel, watermark in moves:

@@ -13,6 +13,8 @@ from tidegate.common._basic_types import BasicType, BasicTypeInfo
 from tidegate.common._type_information import Mismatch, TypeInformation, check_type, fit_each
 from tidegate.errors import InvalidTypeError
 
+_SEQUENCE: Final = (list, tuple, Sequence, np.ndarray)
+_TEXT: Final = (str, bytes, bytearray)
 _BYTE: Final = BasicTypeInfo(BasicType.BYTE)
 _PRIMITIVE: Final = tuple(
     BasicTypeInfo(BasicType[name]) for name in ("BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "CHAR")
@@ -37,7 +39,7 @@ class _SequenceTypeInfo(TypeInformation):
         return f"{self.method}({self.element_type.describe()})"
 
     def fit(self, value: Any) -> Any:
-        if not isinstance(value, list | tuple | Sequence | np.ndarray) or isinstance(value, str | bytes | bytearray):
+        if not isinstance(value, _SEQUENCE) or isinstance(value, _TEXT):
             raise Mismatch(self.describe(), value)
         return fit_each(itertools.repeat(self.element_type), value, "item {}".format)
 

@@ -19,6 +19,7 @@ from tidegate.common.time import Instant
 from tidegate.errors import InvalidTypeError
 
 _FLOAT: Final = struct.Struct("<f")
+_NUMBERS: Final = (int, float, numbers.Real, decimal.Decimal, np.bool_)
 
 
 class BasicType(enum.Enum):
@@ -47,7 +48,7 @@ class BasicTypeInfo(TypeInformation):
     """
 
     basic_type: BasicType
-    _fit: Callable[[Any], Any] = field(init=False, compare=False)
+    _fit: Any = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.basic_type, BasicType):
@@ -58,7 +59,7 @@ class BasicTypeInfo(TypeInformation):
         return self.basic_type.name
 
     def fit(self, value: Any) -> Any:
-        return self._fit(value)
+        return self._fit(value)  # looked up once, because this runs for every record
 
     def __repr__(self) -> str:
         return self.basic_type.value
@@ -126,12 +127,20 @@ class PickledBytesTypeInfo(TypeInformation):
         return "PickledByteArrayTypeInfo"
 
 
+def _is_number(value: Any) -> bool:
+    """Whether it is one real number: Python's, numpy's, a Fraction, a Decimal, or a truth value."""
+    return isinstance(value, _NUMBERS)
+
+
 def _whole(value: Any, expected: str) -> int:
     """`value` as an int if it is a whole number of whatever kind: True, 1.0, Decimal(1), numpy's."""
-    if isinstance(value, int | np.integer | np.bool_):
-        return int(value)
-    if isinstance(value, numbers.Real | decimal.Decimal) and value == value // 1:
-        return int(value)
+    if _is_number(value):
+        try:
+            number = int(value)
+        except (ValueError, OverflowError):
+            raise Mismatch(expected, value) from None
+        if number == value:
+            return number
     raise Mismatch(expected, value)
 
 
@@ -170,7 +179,7 @@ def _fit_big_int(value: Any) -> int:
 def _fit_big_dec(value: Any) -> decimal.Decimal:
     if isinstance(value, decimal.Decimal):
         return value
-    if not isinstance(value, str | numbers.Real) or isinstance(value, bool):
+    if not (isinstance(value, str) or _is_number(value)) or isinstance(value, bool | np.bool_):
         raise Mismatch("BIG_DEC", value)
     try:
         # By its text: Decimal(0.1) would show the binary fraction behind 0.1.
@@ -195,7 +204,7 @@ def _fit_float(value: Any) -> float:
 
 
 def _number(value: Any, expected: str) -> float:
-    if not isinstance(value, numbers.Real | decimal.Decimal | np.bool_):
+    if not _is_number(value):
         raise Mismatch(expected, value)
     try:
         return float(value)
@@ -206,7 +215,7 @@ def _number(value: Any, expected: str) -> float:
 def _fit_boolean(value: Any) -> bool:
     if value is True or value is False:
         return value
-    if isinstance(value, np.bool_) or (isinstance(value, numbers.Real) and value in (0, 1)):
+    if _is_number(value) and value in (0, 1):
         return bool(value)
     raise Mismatch("BOOLEAN", value)
 

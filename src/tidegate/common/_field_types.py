@@ -5,11 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from tidegate.common._type_information import Mismatch, TypeInformation, check_type, check_types, fit_each
-from tidegate.common.row import Row, RowKind, make_row
+from tidegate.common.row import Row, RowKind, make_row, names_of
 from tidegate.errors import InvalidValueError
+
+# Tuples of classes, not unions: `fit` runs for every record, and a union is built anew each time.
+_BY_POSITION: Final = (tuple, list)
+_TUPLE_LIKE: Final = (tuple, list, Row)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,7 +65,7 @@ class TupleTypeInfo(TypeInformation):
         return f"TUPLE({', '.join(each.describe() for each in self.field_types)})"
 
     def fit(self, value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, tuple | list | Row) or len(value) != len(self.field_types):
+        if not isinstance(value, _TUPLE_LIKE) or len(value) != len(self.field_types):
             raise Mismatch(self.describe(), value)
         return tuple(fit_each(self.field_types, value, "field {}".format))
 
@@ -84,7 +88,7 @@ class RowTypeInfo(TypeInformation):
 
     field_types: Sequence[TypeInformation]
     field_names: Sequence[str] | None = None
-    _names: tuple[str, ...] = field(init=False, compare=False)
+    _names: tuple[str, ...] = field(default=(), init=False, compare=False)
 
     def __post_init__(self) -> None:
         types = check_types(self.field_types, "ROW" if self.field_names is None else "ROW_NAMED")
@@ -116,7 +120,7 @@ class RowTypeInfo(TypeInformation):
         if isinstance(value, Row):
             kind = value.get_row_kind()
             values = self._values_of_row(value)
-        elif isinstance(value, tuple | list):
+        elif isinstance(value, _BY_POSITION):
             values = value
         elif self.field_names is not None and isinstance(value, dict) and value.keys() == set(names):
             values = [value[name] for name in names]
@@ -127,7 +131,7 @@ class RowTypeInfo(TypeInformation):
         return make_row(names, fit_each(self.field_types, values, lambda position: f"field {names[position]!r}"), kind)
 
     def _values_of_row(self, row: Row) -> Sequence[Any]:
-        names = row.field_names()
+        names = names_of(row)
         if names is None or names == self._names:
             return list(row)
         if set(names) == set(self._names):

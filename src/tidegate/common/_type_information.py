@@ -75,10 +75,12 @@ def check_types(types: Any, where: str) -> tuple[TypeInformation, ...]:
 
 def check_type(type_info: Any, where: str) -> None:
     if not isinstance(type_info, TypeInformation):
-        call = (
-            f"; call it: Types.{type_info.__name__}()" if callable(type_info) and hasattr(type_info, "__name__") else ""
-        )
-        raise InvalidTypeError(f"{where}: expected a type such as Types.INT(), got {type_info!r}{call}")
+        raise InvalidTypeError(f"{where}: expected a type such as Types.INT(), got {type_info!r}{uncalled(type_info)}")
+
+
+def uncalled(value: Any) -> str:
+    """What to add to an error about `Types.INT` where `Types.INT()` was meant."""
+    return "; add () to call it" if callable(value) else ""
 
 
 def fit_each(types: Iterable[TypeInformation], values: Iterable[Any], place: Callable[[int], str]) -> list[Any]:

@@ -16,7 +16,7 @@ from tidegate.common._basic_types import BasicType, BasicTypeInfo, PickledBytesT
 from tidegate.common._field_types import MapTypeInfo, RowTypeInfo, TupleTypeInfo
 from tidegate.common._spark_types import DdlType, SparkType, is_spark_type
 from tidegate.common._time_types import DateTypeInfo, SqlTimeTypeInfo, TimestampTypeInfo, TimeTypeInfo
-from tidegate.common._type_information import TypeInformation
+from tidegate.common._type_information import TypeInformation, uncalled
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 __all__ = [
@@ -48,7 +48,7 @@ class Types:
     >>> pairs = Types.TUPLE([Types.STRING(), Types.LONG()])
     >>> pairs.convert(["a", 1], "map 'count'")
     ('a', 1)
-    >>> pairs.convert(("a", "b"), "map 'count'")
+    >>> pairs.convert(("a", "b"), "map 'count'")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     tidegate.errors.InvalidTypeError: map 'count': field 1: expected LONG, got str 'b'; change output_type or ...
     """
@@ -202,5 +202,5 @@ def as_type(output_type: Any, where: str) -> TypeInformation | None:
         return RowTypeInfo(output_type)
     raise InvalidTypeError(
         f"{where}: expected a type such as Types.INT(), a list of them, a Spark DDL string such as "
-        f"'name STRING, age INT' or a pyspark DataType object, got {output_type!r}"
+        f"'name STRING, age INT' or a pyspark DataType object, got {output_type!r}{uncalled(output_type)}"
     )

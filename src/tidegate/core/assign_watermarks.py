@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -87,7 +88,7 @@ class TimestampsAndWatermarksOperator:
 
     def process_stamped(self, value: Any, stamp: int) -> None:
         """A record with its new timestamp: send it on, then show it to the generator."""
-        if self._max_future_skew is not None and stamp > add(self._clock(), self._max_future_skew):
+        if self._max_future_skew is not None and self._is_future(stamp):
             self._num_future_records += 1
             if self._diverts_future:
                 self.future_records.append(Record(value, stamp))
@@ -116,6 +117,8 @@ class TimestampsAndWatermarksOperator:
         """
         if not isinstance(self._generator, TimestampGenerator):
             raise InvalidTypeError(f"{self._name}: {type(self._generator).__name__} must see the records one by one")
+        if not isinstance(timestamps, np.ndarray) or timestamps.dtype != np.int64:
+            raise InvalidTypeError(f"{self._name}: expected a column of 64-bit integer timestamps, got {timestamps!r}")
         progress: list[ColumnProgress] = []
         if not timestamps.size:
             return progress
@@ -208,6 +211,7 @@ class TimestampsAndWatermarksOperator:
 
     def extract(self, value: Any, previous: int | None) -> int:
         """The new timestamp of a record, checked."""
+        guard = self._guard_legacy() if self._max_future_skew is not None else None
         try:
             timestamp = self._assign(value, MIN_TIME if previous is None else previous)
         except TidegateError:
@@ -216,9 +220,27 @@ class TimestampsAndWatermarksOperator:
             raise UserCodeError(
                 f"{self._name}: the timestamp assigner raised {error!r} for the record {value!r}"
             ) from error
-        if type(timestamp) is int and MIN_TIME <= timestamp <= MAX_TIME:
-            return timestamp
-        return check_timestamp(timestamp, f"{self._name}: timestamp of the record {value!r}")
+        if type(timestamp) is not int or not MIN_TIME <= timestamp <= MAX_TIME:
+            timestamp = check_timestamp(timestamp, f"{self._name}: timestamp of the record {value!r}")
+        if guard is not None and self._is_future(timestamp):
+            guard()
+        return timestamp
+
+    def _guard_legacy(self) -> Callable[[], None] | None:
+        """An older assigner learns the time while it extracts it; this makes it forget a record from the future."""
+        if not isinstance(self._generator, LegacyGenerator):
+            return None
+        assigner = self._generator.assigner
+        before = copy.copy(vars(assigner))
+
+        def undo() -> None:
+            vars(assigner).clear()
+            vars(assigner).update(before)
+
+        return undo
+
+    def _is_future(self, timestamp: int) -> bool:
+        return self._max_future_skew is not None and timestamp > add(self._clock(), self._max_future_skew)
 
     def _had_event(self) -> None:
         if self._idleness is not None:

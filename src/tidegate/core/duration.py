@@ -19,6 +19,7 @@ _MILLIS_PER_UNIT: Final = {
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
     **dict.fromkeys(("d", "day", "days"), 86_400_000),
 }
+_MAX_DIGITS: Final = 30
 _PART: Final = re.compile(r"\s*(-?\d+)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
@@ -31,6 +32,9 @@ class Duration:
     """
 
     nanos: int
+
+    def __post_init__(self) -> None:
+        _whole(self.nanos, "nanos")
 
     @staticmethod
     def of_days(days: int) -> Duration:
@@ -70,6 +74,9 @@ class Time:
     """
 
     _milliseconds: int
+
+    def __post_init__(self) -> None:
+        _whole(self._milliseconds, "milliseconds")
 
     @staticmethod
     def milliseconds(milliseconds: int) -> Time:
@@ -149,6 +156,8 @@ def _parse(text: str, where: str) -> int:
         unit = _MILLIS_PER_UNIT.get(part[2].lower())
         if unit is None:
             break
+        if len(part[1]) > _MAX_DIGITS:
+            raise InvalidValueError(f"{where}: {text[:40]!r}... does not fit into 64 bits of milliseconds")
         millis += int(part[1]) * unit
         position = part.end()
     if position == 0 or position < len(text):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.time import add
 from tidegate.errors import InvalidValueError
 
 
@@ -61,7 +62,7 @@ class IdlenessCountdown:
         """The time after which a probe finds the channel idle if no event comes; None while no countdown runs."""
         if self._is_idle or self._started_at is None or self._paused_at is not None:
             return None
-        return self._started_at + self._timeout
+        return add(self._started_at, self._timeout)
 
     def pause(self, now: int) -> None:
         """The channel is not offered for reading from `now` on."""

@@ -12,7 +12,7 @@ from typing import Any
 from tidegate.core.duration import DurationLike, non_negative_millis
 from tidegate.core.records import Watermark
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.time import MIN_TIME, add, subtract
+from tidegate.core.time import MIN_TIME, add, check_timestamp, subtract
 from tidegate.core.timestamps import TimestampAssigner
 from tidegate.core.watermarks import WatermarkGenerator, WatermarkOutput
 from tidegate.errors import InvalidTypeError
@@ -46,7 +46,7 @@ class BoundedOutOfOrdernessTimestampExtractor(AssignerWithPeriodicWatermarks):
         """The timestamp of the element in milliseconds."""
 
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
-        timestamp = self.extract(value)
+        timestamp = check_timestamp(self.extract(value), f"{type(self).__name__}.extract of {value!r}")
         if timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
         return timestamp

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidegate.core.assigners import MergingWindowAssigner, SessionWindows
 from tidegate.core.windows import TimeWindow
 
-
-class Merge(NamedTuple):
-    """Windows that become one: `state_window` keeps the state, that of `merged_state_windows` is added to it."""
-
-    result: Any
-    merged: list[Any]
-    state_window: Any
-    merged_state_windows: list[Any]
+OnMerge = Callable[[Any, list[Any], Any, list[Any]], None]
+"""Called with `(result, merged, state_window, merged_state_windows)`: the windows `merged` become `result`; the state
+is kept under `state_window`, and that of `merged_state_windows` is to be added to it."""
 
 
 class _Collect(MergingWindowAssigner.MergeCallback):
@@ -35,8 +30,8 @@ class MergingWindowSet:
 
     def __init__(self, assigner: MergingWindowAssigner) -> None:
         self._assigner = assigner
-        self._find = self._session_merge if isinstance(assigner, SessionWindows) else self._merges
         self._live: dict[Any, Any] = {}
+        self._grow = self._grow_session if isinstance(assigner, SessionWindows) else self._grow_any
 
     def at(self, live: dict[Any, Any]) -> MergingWindowSet:
         self._live = live
@@ -46,51 +41,59 @@ class MergingWindowSet:
         """Where the state of a live window is kept, None if the window is not live."""
         return self._live.get(window)
 
-    def add(self, new: Any, may_create: Callable[[Any], bool], on_merge: Callable[[Merge], None]) -> Any:
+    def add(self, new: Any, may_create: Callable[[Any], bool], on_merge: OnMerge) -> Any:
         """Add a window and report the merges that follow. Returns the window that the new one became part of.
 
         None if that window may not be created any more, because it would be late: then nothing has changed.
         """
         live = self._live
-        result = new
-        merges: list[tuple[Any, list[Any]]] = []
-        if live:
-            if new in live:
-                return new
-            merges = self._find(new)
-            for merge_result, merged in merges:
-                if new in merged:
-                    result = merge_result
-            if result in live:
-                return result
-        if not may_create(result):
+        if new in live:
+            return new
+        if live and (result := self._grow(new, may_create, on_merge)) is not new:
+            return result
+        if not may_create(new):
             return None
-        for merge_result, merged in merges:
-            self._merge(merge_result, [window for window in merged if window in live], on_merge)
-        live.setdefault(result, result)
-        return result
+        live[new] = new
+        return new
 
-    def _merge(self, result: Any, existing: list[Any], on_merge: Callable[[Merge], None]) -> None:
-        if not existing or existing == [result]:
-            return
-        live = self._live
-        state_windows = [live.pop(window) for window in existing]
-        live[result] = state_windows[0]
-        on_merge(Merge(result, existing, state_windows[0], state_windows[1:]))
+    def _grow_session(self, new: TimeWindow, may_create: Callable[[Any], bool], on_merge: OnMerge) -> Any:
+        """Merge with the sessions that the new one touches; `new` itself if there are none.
 
-    def _merges(self, new: Any) -> list[tuple[Any, list[Any]]]:
-        collected = _Collect()
-        self._assigner.merge_windows([*self._live, new], collected)
-        return collected.merges
-
-    def _session_merge(self, new: TimeWindow) -> list[tuple[Any, list[Any]]]:
-        """What a new session merges with, in one pass: live sessions never touch each other, only it can join them."""
+        One pass is enough: live sessions never touch each other, so only the new one can join them. The result ends
+        no earlier than a live session, so it is not late.
+        """
         start, end = new
         touching = [window for window in self._live if window[0] <= end and window[1] >= start]
         if not touching:
-            return []
+            return new
         for window in touching:
-            start = min(start, window[0])
-            end = max(end, window[1])
-        touching.append(new)
-        return [(TimeWindow(start, end), touching)]
+            if window[0] < start:
+                start = window[0]
+            if window[1] > end:
+                end = window[1]
+        result = TimeWindow(start, end)
+        if result not in self._live:
+            self._merge(result, touching, on_merge)
+        return result
+
+    def _grow_any(self, new: Any, may_create: Callable[[Any], bool], on_merge: OnMerge) -> Any:
+        """Merge as the assigner says; `new` itself if that leaves it alone, None if its merge would be late."""
+        live = self._live
+        collected = _Collect()
+        self._assigner.merge_windows([*live, new], collected)
+        result = next((result for result, merged in collected.merges if new in merged), new)
+        if not may_create(result):
+            return None
+        for merge_result, merged in collected.merges:
+            existing = [window for window in merged if window in live]
+            if existing and existing != [merge_result]:
+                self._merge(merge_result, existing, on_merge)
+        if result is not new:
+            live.setdefault(result, result)
+        return result
+
+    def _merge(self, result: Any, existing: list[Any], on_merge: OnMerge) -> None:
+        live = self._live
+        state_windows = [live.pop(window) for window in existing]
+        state_window = live[result] = state_windows.pop(0)
+        on_merge(result, existing, state_window, state_windows)

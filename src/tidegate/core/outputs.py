@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from tidegate.core.records import Progress, Watermark, WatermarkStatus
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time import MIN_TIME
+from tidegate.errors import UnknownChannelError
 
 
 class Receiver(Protocol):
@@ -108,7 +109,10 @@ class BroadcastOutput(Output):
         self._select = select
 
     def collect(self, value: Any, timestamp: int | None) -> None:
-        self._targets[self._select(value, len(self._targets))].process_element(value, timestamp)
+        target = self._select(value, len(self._targets))
+        if not 0 <= target < len(self._targets):
+            raise UnknownChannelError(f"there is no target {target}; targets are 0 to {len(self._targets) - 1}")
+        self._targets[target].process_element(value, timestamp)
 
     def _receivers(self) -> Sequence[Receiver]:
         return self._targets

@@ -121,6 +121,18 @@ class _ProgressContext(SourceContext):
         else:
             self._schedule_check()
 
+    def _snapshot_progress(self) -> Snapshot:
+        return make_snapshot("progress", 1, emitter=self._emitter.snapshot(), output=self._output.snapshot())
+
+    def _restore_progress(self, snapshot: Mapping[str, Any]) -> None:
+        """Keep time and status; the idle countdown starts anew."""
+        fields = open_snapshot(snapshot, "progress", 1)
+        self._emitter.restore(fields["emitter"])
+        self._output.restore(fields["output"])
+        self._next_check = None
+        if not self._emitter.is_idle:
+            self._schedule_check()
+
     def _activity(self) -> None:
         self._check_open()
         self._emitter.mark_active()
@@ -157,10 +169,10 @@ class EventTimeContext(_ProgressContext):
         self._emitter.emit_watermark(watermark)
 
     def snapshot(self) -> Snapshot:
-        return make_snapshot("event_time_context", 1, emitter=self._emitter.snapshot())
+        return make_snapshot("event_time_context", 1, progress=self._snapshot_progress())
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        self._emitter.restore(open_snapshot(snapshot, "event_time_context", 1)["emitter"])
+        self._restore_progress(open_snapshot(snapshot, "event_time_context", 1)["progress"])
 
 
 class IngestionTimeContext(_ProgressContext):
@@ -214,12 +226,11 @@ class IngestionTimeContext(_ProgressContext):
             self._emit_if_due(now)
 
     def snapshot(self) -> Snapshot:
-        return make_snapshot("ingestion_time_context", 1, emitter=self._emitter.snapshot(), due_after=self._due_after)
+        return make_snapshot("ingestion_time_context", 1, progress=self._snapshot_progress(), due_after=self._due_after)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Keep time and status; the idle countdown starts anew."""
         fields = open_snapshot(snapshot, "ingestion_time_context", 1)
-        self._emitter.restore(fields["emitter"])
+        self._restore_progress(fields["progress"])
         self._due_after = fields["due_after"]
         self._last_record = None
 

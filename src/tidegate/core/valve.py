@@ -160,12 +160,10 @@ class StatusWatermarkValve:
         return valve
 
     def _channel(self, channel: int) -> Channel:
-        try:
-            return self._channels[channel]
-        except (KeyError, TypeError):
-            raise UnknownChannelError(
-                f"the valve has no channel {channel!r}; it has {_listed(self._channels)}"
-            ) from None
+        state = self._channels.get(channel) if type(channel) is int else None
+        if state is None:
+            raise UnknownChannelError(f"the valve has no channel {channel!r}; it has {_listed(self._channels)}")
+        return state
 
     def _end(self, channel: int, state: Channel) -> list[Progress]:
         if state.has_ended:

@@ -59,10 +59,14 @@ class WatermarkGenerator(ABC):
         """Emit what is known by now."""
 
     def snapshot(self) -> Snapshot:
-        return make_snapshot("generator", 1, attributes=copy.deepcopy(vars(self)))
+        state: Any = self.__getstate__()
+        parts = state if isinstance(state, tuple) else (state,)
+        attributes = {name: value for part in parts if part for name, value in part.items()}
+        return make_snapshot("generator", 1, attributes=copy.deepcopy(attributes))
 
     def restore(self, snapshot: Snapshot) -> None:
-        vars(self).update(copy.deepcopy(open_snapshot(snapshot, "generator", 1)["attributes"]))
+        for name, value in copy.deepcopy(open_snapshot(snapshot, "generator", 1)["attributes"]).items():
+            setattr(self, name, value)
 
 
 class TimestampGenerator(WatermarkGenerator):

@@ -11,6 +11,7 @@ from tidegate.core.functions import ProcessWindowFunction
 from tidegate.core.runtime_context import KeyedStateStore
 from tidegate.core.state import KeyedStateBackend
 from tidegate.core.state_descriptors import StateDescriptor
+from tidegate.core.time import check_timestamp
 from tidegate.core.trigger import Trigger
 from tidegate.errors import InvalidValueError
 
@@ -35,6 +36,9 @@ class TriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
     def __init__(self, operator: TaskOperator) -> None:
         self._operator = operator
         self._timers = operator.timers
+        # Every element may come by here, so without the hop over the timer service.
+        self._add_event_timer = operator.timers.event_queue.add
+        self._remove_event_timer = operator.timers.event_queue.remove
         self._key: Any = None
         self._window: Any = None
         self._merged: Sequence[Any] = ()
@@ -59,13 +63,15 @@ class TriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
         self._timers.register_processing_time(time, self._key, self._window)
 
     def register_event_time_timer(self, time: int) -> None:
-        self._timers.register_event_time(time, self._key, self._window)
+        if type(time) is not int:
+            time = check_timestamp(time, "register_event_time_timer")
+        self._add_event_timer(time, self._key, self._window)
 
     def delete_processing_time_timer(self, time: int) -> None:
         self._timers.delete_processing_time(time, self._key, self._window)
 
     def delete_event_time_timer(self, time: int) -> None:
-        self._timers.delete_event_time(time, self._key, self._window)
+        self._remove_event_timer(time, self._key, self._window)
 
     def get_partitioned_state(self, state_descriptor: StateDescriptor) -> Any:
         state = self._states.get(state_descriptor.name)

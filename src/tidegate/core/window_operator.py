@@ -10,7 +10,7 @@ from tidegate.core.assigners import MergingWindowAssigner, TumblingWindows, Wind
 from tidegate.core.evictors import Evictor, TimestampedValue
 from tidegate.core.functions import ProcessWindowFunction
 from tidegate.core.hashing import stable_hash
-from tidegate.core.merging import Merge, MergingWindowSet
+from tidegate.core.merging import MergingWindowSet
 from tidegate.core.operator import Accept, TaskOperator, close_function, open_function
 from tidegate.core.output_tag import OutputTag
 from tidegate.core.state import MISSING
@@ -88,6 +88,7 @@ class WindowOperator(TaskOperator):
         self._late_dropped = context.metrics.counter("num_late_records_dropped")
         self._late_output = context.metrics.counter("num_late_records_to_side_output")
         self._in_no_window = context.metrics.counter("num_records_in_no_window")
+        self._cleanup_timers = context.event_timers if self._is_event_time else context.processing_timers
         self._trigger_context = TriggerContext(self)
         self._window_context = WindowContext(self, is_merging=isinstance(self._assigner, MergingWindowAssigner))
         self._assigner_context = AssignerContext(self)
@@ -244,20 +245,12 @@ class WindowOperator(TaskOperator):
             self._forget(key, window, state_window)
 
     def _register_cleanup(self, key: Any, window: Any) -> None:
-        time = self._cleanup_time(window)
-        if time == MAX_TIME:
-            return
-        if self._is_event_time:
-            self.timers.register_event_time(time, key, window)
-        else:
-            self.timers.register_processing_time(time, key, window)
+        time = window.max_timestamp() + self._lateness
+        if time < MAX_TIME:
+            self._cleanup_timers.add(time, key, window)
 
     def _delete_cleanup(self, key: Any, window: Any) -> None:
-        time = self._cleanup_time(window)
-        if self._is_event_time:
-            self.timers.delete_event_time(time, key, window)
-        else:
-            self.timers.delete_processing_time(time, key, window)
+        self._cleanup_timers.remove(window.max_timestamp() + self._lateness, key, window)
 
     def _cleanup_time(self, window: Any) -> int:
         time: int = window.max_timestamp() + self._lateness
@@ -315,29 +308,29 @@ class WindowOperator(TaskOperator):
 
     # Merging
 
-    def _on_merge(self, merge: Merge) -> None:
+    def _on_merge(self, result: Any, merged: list[Any], state_window: Any, merged_state_windows: list[Any]) -> None:
         key = self.state.current_key
         context = self._trigger_context
         trigger = self._trigger
-        trigger.on_merge(merge.result, context.merging(key, merge.result, merge.merged))
-        for window in merge.merged:
-            if window != merge.result:
+        trigger.on_merge(result, context.merging(key, result, merged))
+        for window in merged:
+            if window != result:
                 trigger.clear(window, context.at(key, window))
                 self._delete_cleanup(key, window)
-        if merge.merged_state_windows:
-            self._merge_contents(merge)
+        if merged_state_windows:
+            self._merge_contents(state_window, merged_state_windows)
 
-    def _merge_contents(self, merge: Merge) -> None:
+    def _merge_contents(self, state_window: Any, others: list[Any]) -> None:
         kept = self.state.values(CONTENTS)
-        for state_window in merge.merged_state_windows:
-            other = kept.pop(state_window, MISSING)
-            if other is MISSING:
+        for other in others:
+            theirs = kept.pop(other, MISSING)
+            if theirs is MISSING:
                 continue
-            mine = kept.get(merge.state_window, MISSING)
+            mine = kept.get(state_window, MISSING)
             if mine is MISSING:
-                kept[merge.state_window] = other
+                kept[state_window] = theirs
             else:
-                kept[merge.state_window] = mine + other if self._evictor else self._contents.merge(mine, other)
+                kept[state_window] = mine + theirs if self._evictor else self._contents.merge(mine, theirs)
         self._drop_if_empty(CONTENTS)
 
     def _drop_if_empty(self, name: str) -> None:

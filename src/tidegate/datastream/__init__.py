@@ -52,7 +52,6 @@ from tidegate.datastream.window import (
 from tidegate.datastream.windowed_stream import AllWindowedStream, WindowedStream
 
 __all__ = [
-    "DEAD_LETTERS",
     "AggregateFunction",
     "AllWindowFunction",
     "AllWindowedStream",
@@ -67,6 +66,7 @@ __all__ = [
     "CoProcessFunction",
     "CollectSink",
     "ConnectedStreams",
+    "DEAD_LETTERS",
     "DataStream",
     "DataStreamSink",
     "DeadLetter",

@@ -192,7 +192,8 @@ class DataStream:
         self, job_execution_name: str | None = None, limit: int | None = None
     ) -> CloseableIterator | list[Any]:
         """Run the program and give the elements of this stream; with `limit`, a list of the first ones."""
-        return self._env._execute_and_collect(self, job_execution_name, limit)
+        collected: CloseableIterator | list[Any] = self._env._execute_and_collect(self, job_execution_name, limit)
+        return collected
 
     def to_dataframe(self) -> Any:
         """This stream as a streaming DataFrame, for any Spark sink."""

@@ -16,7 +16,7 @@ from tidegate.core.time import TimeCharacteristic
 from tidegate.core.timestamps import RecordTimestampAssigner
 from tidegate.datastream.closeable_iterator import CloseableIterator
 from tidegate.datastream.data_stream import DataStream
-from tidegate.datastream.job_client import JobClient
+from tidegate.datastream.running_job import RunningJob
 from tidegate.datastream.sinks import CollectSink
 from tidegate.datastream.sources import CollectionSource, FunctionSource, NumberSequenceSource, SocketTextSource
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
@@ -232,7 +232,7 @@ class StreamExecutionEnvironment:
             if on_end is not None:
                 on_end()
 
-        return JobClient(job, job_name or "job", ended)
+        return RunningJob(job, job_name or "job", ended)
 
     def _execute_and_collect(self, stream: DataStream, job_name: str | None, limit: int | None) -> Any:
         results = CloseableIterator()

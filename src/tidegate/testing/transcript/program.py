@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -78,6 +79,12 @@ _FIELDS_OF: Final[Mapping[str, set[str]]] = {
 def build(case: Case, inputs: list[DataStream]) -> Program:
     """The program of a case on its input streams."""
     operator = case.fields["operator"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return _build(case, operator, inputs)
+
+
+def _build(case: Case, operator: Mapping[str, Any], inputs: list[DataStream]) -> Program:
     program = _operator(case, operator, inputs)
     while "then" in operator:
         operator = case.check_fields(operator["then"], _OPERATOR_FIELDS, "then")
@@ -173,7 +180,7 @@ def _assigner(case: Case, window: Any) -> WindowAssigner:
 
 
 def _trigger(case: Case, trigger: Any) -> Trigger:
-    plain = {
+    plain: Mapping[str, Callable[[], Trigger]] = {
         "event_time": EventTimeTrigger,
         "processing_time": ProcessingTimeTrigger,
         "end_of_stream": EndOfStreamTrigger,

@@ -1,4 +1,4 @@
-"""`JobClient`: a running job, in a thread of its own, and what its user can do with it."""
+"""`RunningJob`: a job, in a thread of its own, and what its user can do with it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from tidegate.common.completable_future import CompletableFuture
+from tidegate.common.job_client import JobClient
 from tidegate.common.job_execution_result import JobExecutionResult
 from tidegate.common.job_id import JobID
 from tidegate.common.job_status import JobStatus
@@ -24,14 +26,14 @@ class RunnableJob(Protocol):
     def metrics(self) -> dict[str, list[dict[str, int]]]: ...
 
 
-class JobClient:
-    """A running job: look at it, stop it, drain it, wait for it."""
+class RunningJob(JobClient):
+    """A running job: look at it, stop it, drain it, wait for it. PyFlink's names are there too, with futures."""
 
     def __init__(self, job: RunnableJob, name: str, on_end: Callable[[], None] | None = None) -> None:
         self._job = job
         self._name = name
         self._on_end = on_end
-        self._id = JobID()
+        self._id = JobID.generate()
         self._status = JobStatus.CREATED
         self._error: BaseException | None = None
         self._started = time.monotonic()
@@ -39,7 +41,7 @@ class JobClient:
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name=f"tidegate {name}", daemon=True)
 
-    def start(self) -> JobClient:
+    def start(self) -> RunningJob:
         self._status = JobStatus.RUNNING
         self._thread.start()
         return self
@@ -66,8 +68,6 @@ class JobClient:
         self._is_stopping = True
         self._job.stop()
 
-    cancel = stop
-
     def drain(self) -> None:
         """End time: everything open fires, then the job is finished."""
         self._job.drain()
@@ -82,11 +82,27 @@ class JobClient:
     def get_job_id(self) -> JobID:
         return self._id
 
-    def get_job_status(self) -> JobStatus:
-        return self._status
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        return CompletableFuture.completed(self._status)
 
-    def get_job_execution_result(self) -> JobExecutionResult:
-        return self.wait()
+    def cancel(self) -> CompletableFuture[None]:
+        self.stop()
+        return CompletableFuture.completed(None)
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        return CompletableFuture.completed({})
+
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        future: CompletableFuture[JobExecutionResult] = CompletableFuture()
+
+        def wait() -> None:
+            try:
+                future.set_result(self.wait())
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=wait, daemon=True).start()
+        return future
 
     def _run(self) -> None:
         try:
