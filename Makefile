@@ -46,14 +46,18 @@ format: $(READY) ## Format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-transcripts: $(READY) ## Run the conformance transcripts on the core
-	@$(BIN)/python -m tidegate.testing.transcript --on core tests/conformance
+transcripts: $(READY) ## Run the conformance transcripts in process, cut in several ways
+	@for batches in one each random:1 random:2 random:3; do \
+		$(BIN)/python -m tidegate.testing.transcript --on local --batches $$batches tests/conformance || exit 1; \
+	done
 
-bench-micro: $(READY) ## Measure the core: valve cost per watermark by number of channels
+bench-micro: $(READY) ## Measure the core: valve by number of channels, records per second of the Python path
 	@$(BIN)/python benchmarks/micro/valve.py
+	@$(BIN)/python benchmarks/micro/throughput.py
 
 bench-check: $(READY)
 	@$(BIN)/python benchmarks/micro/valve.py --quick
+	@$(BIN)/python benchmarks/micro/throughput.py --quick
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -160,7 +160,7 @@ class Channel:
 
 
 @given(strategy=options(BUILT_IN), script=batches)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_column_moves_time_exactly_as_its_records_one_by_one(
     strategy: WatermarkStrategy, script: list[Batch]
 ) -> None:
@@ -180,7 +180,7 @@ def test_a_column_moves_time_exactly_as_its_records_one_by_one(
     column=st.lists(timestamps, min_size=10, max_size=20),
     cuts=st.sets(st.integers(0, 20), max_size=5),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_column_may_be_cut_anywhere(strategy: WatermarkStrategy, column: list[int], cuts: set[int]) -> None:
     whole, cut = Channel(strategy), Channel(strategy)
     whole.at_once(column)
@@ -227,7 +227,7 @@ def feed(channel: Channel, step: Event | Probe | Upstream) -> None:
 
 
 @given(strategy=options(WITH_USERS), script=steps)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_channel_never_goes_back_and_announces_each_change_once(
     strategy: WatermarkStrategy, script: list[Event | Probe | Upstream]
 ) -> None:
@@ -261,7 +261,7 @@ def restarted(channel: Channel) -> Channel:
 
 
 @given(strategy=options(WITH_USERS), script=steps, cuts=st.sets(st.integers(0, 59), min_size=1, max_size=4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_restart_at_any_step_changes_neither_records_nor_watermarks(
     strategy: WatermarkStrategy, script: list[Event | Probe | Upstream], cuts: set[int]
 ) -> None:
@@ -328,7 +328,7 @@ class Source:
 
 @pytest.mark.parametrize("create", CONTEXTS)
 @given(script=calls, cuts=st.sets(st.integers(0, 59), min_size=1, max_size=4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_source_context_restarted_at_any_step_sends_the_same(
     create: Callable[[Output, ManualClock], SourceContext], script: list[tuple[str, int]], cuts: set[int]
 ) -> None:

@@ -98,7 +98,7 @@ both_rules = pytest.mark.parametrize("rules", ["fixed", "flink-2.3"])
 
 @both_rules
 @given(inputs=counts, steps=scripts)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_the_combination_is_what_its_inputs_say(rules: Rules, inputs: int, steps: list[Step]) -> None:
     combined, model = CombinedWatermark(inputs, rules=rules), ModelCombination(inputs, rules=rules)
     for step in steps:
@@ -108,7 +108,7 @@ def test_the_combination_is_what_its_inputs_say(rules: Rules, inputs: int, steps
 
 @both_rules
 @given(inputs=counts, steps=scripts)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_output_never_goes_back_and_statuses_alternate(rules: Rules, inputs: int, steps: list[Step]) -> None:
     combined = CombinedWatermark(inputs, rules=rules)
     last, status = MIN_TIME, ACTIVE
@@ -124,7 +124,7 @@ def test_the_output_never_goes_back_and_statuses_alternate(rules: Rules, inputs:
 
 @both_rules
 @given(inputs=counts, steps=scripts, data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_permuting_inputs_changes_nothing(rules: Rules, inputs: int, steps: list[Step], data: st.DataObject) -> None:
     other_name = data.draw(st.permutations(range(inputs)))
     combined, permuted = CombinedWatermark(inputs, rules=rules), CombinedWatermark(inputs, rules=rules)
@@ -134,7 +134,7 @@ def test_permuting_inputs_changes_nothing(rules: Rules, inputs: int, steps: list
 
 @both_rules
 @given(inputs=counts, steps=scripts, data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_restart_at_any_step_changes_nothing(
     rules: Rules, inputs: int, steps: list[Step], data: st.DataObject
 ) -> None:

@@ -27,7 +27,7 @@ def emit(emitter: WatermarkEmitter, emission: int | str) -> None:
 
 
 @given(script=emissions)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_an_emitter_never_goes_back_and_never_repeats_itself(script: list[int | str]) -> None:
     sent: list[Progress] = []
     emitter = WatermarkEmitter(sent.append)
@@ -48,7 +48,7 @@ def test_an_emitter_never_goes_back_and_never_repeats_itself(script: list[int | 
 
 
 @given(script=emissions, data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_an_emitter_restarted_at_any_step_sends_the_same(script: list[int | str], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(script)))
     expected: list[Progress] = []
@@ -72,7 +72,7 @@ MOVES = [*((channel, None) for channel in range(3)), *((channel, time) for chann
 
 
 @given(moves=st.binary(min_size=100, max_size=200).map(lambda data: [MOVES[byte % len(MOVES)] for byte in data]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_lowest_watermark_is_the_minimum(moves: list[tuple[int, int | None]]) -> None:
     lowest, watermarks = LowestWatermark(), dict[int, int]()
     for channel, watermark in moves:
@@ -144,7 +144,7 @@ class Alignment:
     steps=alignment_steps,
     restart_before=st.sets(st.integers(0, 79), min_size=1, max_size=4),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_alignment_follows_its_definition_across_restarts(
     drift: int, steps: list[tuple[str, int, int]], restart_before: set[int]
 ) -> None:

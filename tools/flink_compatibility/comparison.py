@@ -124,7 +124,7 @@ class Comparison:
 
     def _settle(self, path: str, found: Verdict) -> Verdict:
         """What the code says, unless `verdicts.yaml` explains it; it cannot deny what the code has."""
-        verdict = self.verdicts.exact(path)
+        verdict = self.verdicts.of_existing(path)
         if verdict is None:
             return found
         if verdict.answer is Answer.NO and found.answer is not Answer.NO:
@@ -132,8 +132,8 @@ class Comparison:
         return verdict
 
     def _missing(self, path: str) -> Verdict:
-        verdict = self.verdicts.fitting(path)
-        if verdict is None or verdict.answer is Answer.YES:
+        verdict = self.verdicts.of_missing(path)
+        if verdict is None:
             self.problems.append(f"{path}: missing, and verdicts.yaml does not say why")
             return Verdict(Answer.NO, "?")
         return verdict

@@ -22,9 +22,10 @@ class EventTimeTrigger(Trigger):
         return EventTimeTrigger()
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        if window.max_timestamp() <= ctx.get_current_watermark():
+        last = window.max_timestamp()
+        if last <= ctx.get_current_watermark():
             return TriggerResult.FIRE
-        ctx.register_event_time_timer(window.max_timestamp())
+        ctx.register_event_time_timer(last)
         return TriggerResult.CONTINUE
 
     def on_processing_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
@@ -37,8 +38,9 @@ class EventTimeTrigger(Trigger):
         return True
 
     def on_merge(self, window: Any, ctx: Trigger.OnMergeContext) -> None:
-        if window.max_timestamp() > ctx.get_current_watermark():
-            ctx.register_event_time_timer(window.max_timestamp())
+        last = window.max_timestamp()
+        if last > ctx.get_current_watermark():
+            ctx.register_event_time_timer(last)
 
     def clear(self, window: Any, ctx: Trigger.TriggerContext) -> None:
         ctx.delete_event_time_timer(window.max_timestamp())

@@ -79,6 +79,10 @@ class WindowOperator(TaskOperator):
         self._process = as_window_process(spec.function, keyed=spec.is_keyed)
         self._is_event_time = spec.assigner.is_event_time()
         self._lateness = spec.allowed_lateness if self._is_event_time else 0
+        # Without lateness the event-time trigger's timer is the clean-up timer too: one timer, set once.
+        self._has_cleanup_timer = not (
+            self._is_event_time and self._lateness == 0 and type(self._trigger) is EventTimeTrigger
+        )
         self._shift: int | None = None
         if isinstance(spec.assigner, MergingWindowAssigner):
             self._merging = MergingWindowSet(spec.assigner)
@@ -185,13 +189,17 @@ class WindowOperator(TaskOperator):
         return was_added
 
     def _add_merging(self, key: Any, value: Any, timestamp: int) -> bool:
-        windows = self._merging.at(self.state.values(LIVE_WINDOWS))
+        slots = self.state.slots
+        live = slots.get(LIVE_WINDOWS)
+        if live is None:
+            live = slots[LIVE_WINDOWS] = {}
+        windows = self._merging.at(live)
         was_added = False
         for assigned in self._assigner.assign_windows(value, timestamp, self._assigner_context):
             window = windows.add(assigned, self._may_create, self._on_merge)
             if window is not None:
                 was_added = True
-                self._add_to(key, window, windows.state_window(window), value, timestamp)
+                self._add_to(key, window, live[window], value, timestamp)
         if not was_added:
             self._drop_if_empty(LIVE_WINDOWS)
         return was_added
@@ -210,8 +218,11 @@ class WindowOperator(TaskOperator):
         else:
             kept[state_window] = self._contents.add(contents, value)
         context = self._trigger_context.at(key, window)
-        self._react(self._trigger.on_element(value, timestamp, window, context), key, window, state_window)
-        self._register_cleanup(key, window)
+        result = self._trigger.on_element(value, timestamp, window, context)
+        if result is not TriggerResult.CONTINUE:
+            self._react(result, key, window, state_window)
+        if self._has_cleanup_timer:
+            self._register_cleanup(key, window)
 
     def _skipped(self, value: Any, timestamp: int) -> None:
         if not self._is_event_time or add(timestamp, self._lateness) > self.timers.current_watermark:
@@ -265,8 +276,6 @@ class WindowOperator(TaskOperator):
     # Firing
 
     def _react(self, result: TriggerResult, key: Any, window: Any, state_window: Any) -> None:
-        if result is TriggerResult.CONTINUE:
-            return
         if result.is_fire():
             self._fire(key, window, state_window)
         if result.is_purge():
@@ -316,7 +325,8 @@ class WindowOperator(TaskOperator):
         for window in merged:
             if window != result:
                 trigger.clear(window, context.at(key, window))
-                self._delete_cleanup(key, window)
+                if self._has_cleanup_timer:
+                    self._delete_cleanup(key, window)
         if merged_state_windows:
             self._merge_contents(state_window, merged_state_windows)
 
