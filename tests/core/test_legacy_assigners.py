@@ -44,6 +44,34 @@ class Silent(Seed000):
         return None
 
 
+class Nested(Seed000):
+    """Keeps what it has seen in a collection, which it changes in place."""
+
+    def __init__(self) -> None:
+        self.seen = [0]
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        self.seen.append(int(value))
+        return int(value)
+
+    def get_current_watermark(self) -> Watermark:
+        return Watermark(max(self.seen) - 10)
+
+
+class WithSlots(AssignerWithPeriodicWatermarks):
+    __slots__ = ("current",)
+
+    def __init__(self) -> None:
+        self.current = 0
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        self.current = max(self.current, int(value))
+        return int(value)
+
+    def get_current_watermark(self) -> Watermark:
+        return Watermark(self.current - 10)
+
+
 class AsNumber(Seed000):
     def get_current_watermark(self) -> Any:
         return self.current
@@ -169,7 +197,9 @@ def _feed_and_probe(operator: TimestampsAndWatermarksOperator, value: Any) -> No
     operator.on_periodic_emit()
 
 
-@pytest.mark.parametrize("assigner", [Seed000(), Extractor("10 ms")])
+@pytest.mark.parametrize(
+    "assigner", [Seed000(), Nested(), WithSlots(), Extractor("10 ms")], ids=lambda a: type(a).__name__
+)
 def test_what_an_assigner_remembers_survives_a_restart(assigner: Any, clock: ManualClock, received: Received) -> None:
     before = operator_of(assigner, received, clock)
     before.process_element(100, None)
@@ -198,10 +228,11 @@ def test_a_record_too_far_ahead_does_not_move_the_watermark_of_an_older_extracto
     assert received.take() == [Record(500, 500), Record(50_000, 50_000), Watermark(490)]
 
 
+@pytest.mark.parametrize("assigner", [Seed000(), Nested(), WithSlots()], ids=lambda a: type(a).__name__)
 def test_a_record_too_far_ahead_does_not_move_the_watermark_of_an_older_periodic_assigner(
-    received: Received, clock: ManualClock
+    assigner: Any, received: Received, clock: ManualClock
 ) -> None:
-    strategy = WatermarkStrategy.of(Seed000()).with_max_future_skew("1 s")
+    strategy = WatermarkStrategy.of(assigner).with_max_future_skew("1 s")
     operator = TimestampsAndWatermarksOperator(strategy, ChainedOutput(received), clock)
     operator.process_element("500", None)
     operator.process_element("50000", None)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tidegate.core.outputs import BroadcastOutput, ChainedOutput, OperatorOutput
+from tidegate.core.outputs import BroadcastOutput, ChainedOutput, OperatorOutput, TypedReceiver
 from tidegate.core.records import Record, Watermark, WatermarkStatus
 from tidegate.core.time import MIN_TIME
 from tidegate.errors import UnknownChannelError
@@ -62,6 +62,13 @@ def test_no_watermark_passes_while_the_announced_status_is_idle(chained: Chained
     chained.emit_watermark(Watermark(5))
     assert received.take() == []
     assert chained.current_watermark == MIN_TIME
+
+
+def test_the_end_passes_an_idle_output_too(chained: ChainedOutput, received: Received) -> None:
+    chained.emit_status(IDLE)
+    received.take()
+    chained.emit_watermark(Watermark.MAX)
+    assert received.take() == [Watermark.MAX]
 
 
 def test_watermarks_pass_again_once_active_was_announced(chained: ChainedOutput, received: Received) -> None:
@@ -170,3 +177,15 @@ def test_an_operator_without_consumers_still_has_its_gauge() -> None:
     output.collect("a", 5)
     output.emit_watermark(Watermark(5))
     assert output.current_watermark == 5
+
+
+def test_values_are_converted_to_the_declared_type_on_their_way_and_progress_is_not(received: Received) -> None:
+    class Doubled:
+        def convert(self, value: int, where: str) -> tuple[int, str]:
+            return 2 * value, where
+
+    typed = TypedReceiver(received, Doubled(), "map")
+    typed.process_element(3, 5)
+    typed.process_watermark(Watermark(5))
+    typed.process_status(IDLE)
+    assert received.take() == [Record((6, "map"), 5), Watermark(5), IDLE]

@@ -337,6 +337,31 @@ def test_after_close_every_call_is_an_error(
     assert received.take() == []
 
 
+@pytest.mark.parametrize("create", CONTEXTS)
+def test_the_end_of_the_input_is_announced_whatever_the_time(
+    create: Callable[[Received, ManualClock], SourceContext], received: Received, clock: ManualClock
+) -> None:
+    create(received, clock).end()
+    assert received.take() == [Watermark.MAX]
+
+
+@pytest.mark.parametrize("create", [event_time, ingestion_time])
+def test_a_source_that_was_idle_when_its_input_ended_is_active_first(
+    create: Callable[[Received, ManualClock], SourceContext], received: Received, clock: ManualClock
+) -> None:
+    context = create(received, clock)
+    context.mark_as_temporarily_idle()
+    context.end()
+    assert received.take() == [IDLE, ACTIVE, Watermark.MAX]
+
+
+def test_an_ingestion_source_makes_no_watermarks_after_its_input_ended(received: Received, clock: ManualClock) -> None:
+    context = ingestion_time(received, clock)
+    context.end()
+    tick(context, clock, 500)
+    assert received.take() == [Watermark.MAX]
+
+
 @pytest.mark.parametrize("create", [event_time, ingestion_time])
 @pytest.mark.parametrize("watermark", [5, None])
 def test_what_is_no_watermark_is_refused(

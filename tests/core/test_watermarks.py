@@ -219,6 +219,33 @@ def test_slots_of_a_users_generator_are_saved_and_restored(emitted: Emitted) -> 
     assert emitted.watermarks == [7]
 
 
+@dataclass(frozen=True)
+class Frozen(WatermarkGenerator):
+    """A generator that only has settings, as a value."""
+
+    marker: str = "end"
+
+    def on_event(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:
+        if event == self.marker:
+            output.emit_watermark(Watermark(timestamp))
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenWithSlots(Frozen):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Frozen, FrozenWithSlots])
+def test_a_generator_that_is_a_frozen_value_can_be_restored(kind: type[Frozen], emitted: Emitted) -> None:
+    before, after = kind("stop"), kind("stop")
+    after.restore(json.loads(json.dumps(before.snapshot())))
+    after.on_event("stop", 5, emitted)
+    assert emitted.watermarks == [5]
+
+
 def test_the_emitter_is_an_output_for_generators() -> None:
     sent: list[Progress] = []
     output: WatermarkOutput = WatermarkEmitter(sent.append)

@@ -163,6 +163,7 @@ class Outcome:
     results: list[Result] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
     watermarks: list[int] = field(default_factory=list)
+    ends_with_watermark: bool = False
 
 
 class Counts(NamedTuple):

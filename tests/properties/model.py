@@ -118,6 +118,7 @@ class Pane:
     count: int = 0
     last_number: int | None = None
     next_firing: int | None = None
+    is_scheduled: bool = False
 
     @property
     def max_timestamp(self) -> int:
@@ -202,6 +203,8 @@ class StageModel:
         merged.elements = [element for pane in same for element in pane.elements]
         merged.count = sum(pane.count for pane in same)
         merged.next_firing = min((p.next_firing for p in same if p.next_firing is not None), default=None)
+        # The timer follows the merged window, also one whose time has come already.
+        merged.is_scheduled = merged.next_firing is not None
         self.panes = [pane for pane in self.panes if pane not in same] + [merged]
         return merged
 
@@ -218,6 +221,7 @@ class StageModel:
                 # Flink's remainder truncates towards zero.
                 aligned = int(timestamp / trigger.interval) * trigger.interval
                 pane.next_firing = min(aligned + trigger.interval, pane.max_timestamp)
+                pane.is_scheduled = True
             return is_over
         if isinstance(trigger, Count):
             pane.count += 1
@@ -233,23 +237,19 @@ class StageModel:
         return False
 
     def _firings(self, pane: Pane, before: int) -> int:
-        """How often the window fires because the watermark grew."""
-        firings = 0
-        if (
-            isinstance(self.trigger, Continuous)
-            and pane.next_firing is not None
-            and pane.max_timestamp != self.watermark
-        ):
-            while pane.next_firing <= self.watermark and pane.next_firing < pane.max_timestamp:
-                firings += 1
-                pane.next_firing = min(pane.next_firing + self.trigger.interval, pane.max_timestamp)
-        elif isinstance(self.trigger, Continuous) and pane.next_firing is not None and pane.max_timestamp < MAX:
-            while pane.next_firing < pane.max_timestamp:
-                firings += 1
+        """How often the window fires because the watermark grew: once for each time that it passed."""
+        times = set()
+        if isinstance(self.trigger, Continuous) and pane.next_firing is not None:
+            if pane.max_timestamp == self.watermark == MAX:
+                # A window without end fires once at the end of input, whatever the interval.
+                pane.is_scheduled = False
+            while pane.is_scheduled and pane.next_firing <= self.watermark:
+                times.add(pane.next_firing)
+                pane.is_scheduled = pane.next_firing < pane.max_timestamp
                 pane.next_firing = min(pane.next_firing + self.trigger.interval, pane.max_timestamp)
         if isinstance(self.trigger, EventTime | Continuous) and before < pane.max_timestamp <= self.watermark:
-            firings += 1
-        return firings
+            times.add(pane.max_timestamp)
+        return len(times)
 
     def _fire(self, pane: Pane) -> None:
         if not pane.elements:

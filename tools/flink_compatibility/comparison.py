@@ -158,7 +158,8 @@ def _constructor(cls: PyFlinkClass, counterpart: Any) -> list[str]:
         signature = "()"
     else:
         signature = render_signature(own.__func__ if isinstance(own, staticmethod) else own, is_bound=True)
-    return [f"constructor: {text}" for text in differences(f"({for_users})", signature)]
+    found = differences(f"({for_users})", signature)
+    return [f"constructor: {', '.join(found)}"] if found else []
 
 
 def _member(counterpart: Any, member: Member) -> Verdict | None:

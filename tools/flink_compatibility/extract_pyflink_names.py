@@ -9,8 +9,9 @@ The modules below `pyflink.common` and `pyflink.datastream` are imported and ins
 
 - A module has `classes`, `functions` and `constants`: what it defines, if it is listed in `__all__` or the module has
   none, or if programs meet it all the same (`ALSO_PUBLIC`). `reexports` maps a name to the module that defines it.
-- A class has `bases` (PyFlink's), `init` (null for enums), `attributes` that the constructor assigns and `members`: its
-  own, each as its kind and its signature or value. A nested class is a member that is an object again.
+- A class has `bases` (all that are PyFlink's, nearest first), `init` (null for enums), the `attributes` that the
+  constructor assigns, and `members`: its own, each as its kind and its signature or value. A nested class is a member
+  that is an object again.
 - Signatures leave out `self`, `cls` and annotations.
 """
 
@@ -89,11 +90,11 @@ def describe_class(cls: type) -> Names:
             attributes.update(str(i.argval) for i in instructions if i.opname == "STORE_ATTR")
     is_enum = issubclass(cls, enum.Enum)
     own = {name: describe_member(value) for name, value in namespace.items() if not name.startswith("_")}
-    constructor = getattr(cls, "__init__", None)
-    has_constructor = isinstance(constructor, FunctionType) and constructor.__module__.startswith("pyflink.")
+    init = getattr(cls, "__init__", None)
+    has_init = isinstance(init, FunctionType) and init.__module__.startswith("pyflink.")
     return {
         "bases": [f"{base.__module__}.{base.__qualname__}" for base in inherited],
-        "init": None if is_enum else render_signature(constructor, is_bound=True) if has_constructor else "()",
+        "init": None if is_enum else render_signature(init, is_bound=True) if init and has_init else "()",
         "attributes": [] if is_enum else sorted(name for name in attributes if not name.startswith("_")),
         "members": dict(sorted(own.items())),
     }
@@ -139,8 +140,8 @@ def as_json(version: str, modules: dict[str, Names]) -> str:
     lines = ["{", f' "pyflink_version": {json.dumps(version)},', ' "modules": {']
     for module, groups in modules.items():
         lines.append(f"  {json.dumps(module)}: {{")
-        for group in ("reexports", "functions", "constants"):
-            lines.append(f"   {json.dumps(group)}: {json.dumps(groups[group])},")
+        others = ("reexports", "functions", "constants")
+        lines += [f"   {json.dumps(group)}: {json.dumps(groups[group])}," for group in others]
         classes = [f"    {json.dumps(name)}: {json.dumps(entry)}" for name, entry in groups["classes"].items()]
         lines += ['   "classes": {', *",\n".join(classes).splitlines(), "   }", "  },"]
     lines[-1] = "  }"

@@ -41,6 +41,7 @@ def public_modules() -> tuple[ModuleType, ...]:
     return (*packages, *map(importlib.import_module, sorted(names)))
 
 
+@functools.cache
 def public_names(module: ModuleType) -> list[str]:
     """What the module exports; without `__all__`, what it defines."""
     exported = getattr(module, "__all__", None)
@@ -49,6 +50,7 @@ def public_names(module: ModuleType) -> list[str]:
     return sorted(n for n, v in vars(module).items() if n[0] != "_" and getattr(v, "__module__", "") == module.__name__)
 
 
+@functools.cache
 def find(pyflink_module: str, name: str) -> Counterpart | None:
     """The counterpart of a name: at PyFlink's path with `tidegate` in it, else in another public module."""
     path = pyflink_module.replace("pyflink", "tidegate", 1)
@@ -81,6 +83,7 @@ def attributes(cls: type) -> set[str]:
     return found
 
 
+@functools.cache
 def refusal(function: Any) -> str | None:
     """Why a method is refused, from its only statement `raise UnsupportedError(...)`; None if it is not."""
     body = _body(function)

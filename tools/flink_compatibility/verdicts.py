@@ -74,7 +74,9 @@ def not_for_users() -> tuple[str, ...]:
 
 def _verdict(pattern: str, entry: Any) -> Verdict:
     if not isinstance(entry, dict) or len(entry) != 1:
-        raise ValueError(f"{VERDICTS_FILE.name}: {pattern}: expected one of yes, differs, no with a text, got {entry!r}")
+        raise ValueError(
+            f"{VERDICTS_FILE.name}: {pattern}: expected one of yes, differs, no with a text, got {entry!r}"
+        )
     [(answer, remark)] = entry.items()
     # YAML reads a bare `yes` or `no` as a truth value.
     word = {True: "yes", False: "no"}.get(answer, answer) if isinstance(answer, bool) else answer

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tidegate.core.attributes import load_attributes, save_attributes
 from tidegate.core.emitter import WatermarkEmitter
 from tidegate.core.idleness import IdlenessCountdown
 from tidegate.core.legacy_assigners import LegacyGenerator
@@ -231,13 +231,8 @@ class TimestampsAndWatermarksOperator:
         if not isinstance(self._generator, LegacyGenerator):
             return None
         assigner = self._generator.assigner
-        before = copy.copy(vars(assigner))
-
-        def undo() -> None:
-            vars(assigner).clear()
-            vars(assigner).update(before)
-
-        return undo
+        before = save_attributes(assigner)
+        return lambda: load_attributes(assigner, before)
 
     def _is_future(self, timestamp: int) -> bool:
         return self._max_future_skew is not None and timestamp > add(self._clock(), self._max_future_skew)

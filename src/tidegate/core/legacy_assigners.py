@@ -5,10 +5,10 @@ They give a timestamp and a watermark from one object, so one copy of that objec
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from typing import Any
 
+from tidegate.core.attributes import load_attributes, save_attributes
 from tidegate.core.duration import DurationLike, non_negative_millis
 from tidegate.core.records import Watermark
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
@@ -62,10 +62,10 @@ class LegacyGenerator(WatermarkGenerator, ABC):
         self.assigner = assigner
 
     def snapshot(self) -> Snapshot:
-        return make_snapshot("legacy", 1, attributes=copy.deepcopy(vars(self.assigner)))
+        return make_snapshot("legacy", 1, attributes=save_attributes(self.assigner))
 
     def restore(self, snapshot: Snapshot) -> None:
-        vars(self.assigner).update(copy.deepcopy(open_snapshot(snapshot, "legacy", 1)["attributes"]))
+        load_attributes(self.assigner, open_snapshot(snapshot, "legacy", 1)["attributes"])
 
 
 class PeriodicAdapter(LegacyGenerator):

@@ -25,6 +25,9 @@ Slots = dict[str, dict[Any, Any]]
 
 MISSING: Final = object()
 
+_NO_KEY: Final[Slots] = {"no current key": {}}
+"""Stands where no key is current; it is not empty, so nothing is forgotten when a key comes."""
+
 
 class KeyedStore(Protocol):
     """Where the slots of the keys are kept; a runtime may load them lazily and write them in bulk."""
@@ -72,7 +75,7 @@ class KeyedStateBackend:
         self.store = store
         self.clock = clock
         self.current_key: Any = None
-        self.slots: Slots = {}
+        self.slots: Slots = _NO_KEY
 
     def set_current_key(self, key: Any) -> Slots:
         """Make `key` the current one. A key that has nothing left is forgotten when the next one comes."""
@@ -93,7 +96,7 @@ class KeyedStateBackend:
         if not self.slots:
             self.store.discard(self.current_key)
         self.current_key = None
-        self.slots = {}
+        self.slots = _NO_KEY
 
     def values(self, name: str) -> dict[Any, Any]:
         """All namespaces of one state of the current key, to be changed in place."""

@@ -32,6 +32,12 @@ class Task:
     def process_status(self, status: WatermarkStatus, input_index: int, channel: int) -> None:
         self._progress(self.valves[input_index].input_status(status, channel), input_index)
 
+    def add_channel(self, input_index: int) -> int:
+        """A channel joins an input at run time; its index there."""
+        index, emitted = self.valves[input_index].add_channel()
+        self._progress(emitted, input_index)
+        return index
+
     def snapshot(self) -> Snapshot:
         return make_snapshot(
             "gate",

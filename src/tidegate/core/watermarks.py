@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.core.attributes import load_attributes, save_attributes
 from tidegate.core.records import Watermark
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time import MIN_TIME, add, subtract
@@ -59,14 +59,10 @@ class WatermarkGenerator(ABC):
         """Emit what is known by now."""
 
     def snapshot(self) -> Snapshot:
-        state: Any = self.__getstate__()
-        parts = state if isinstance(state, tuple) else (state,)
-        attributes = {name: value for part in parts if part for name, value in part.items()}
-        return make_snapshot("generator", 1, attributes=copy.deepcopy(attributes))
+        return make_snapshot("generator", 1, attributes=save_attributes(self))
 
     def restore(self, snapshot: Snapshot) -> None:
-        for name, value in copy.deepcopy(open_snapshot(snapshot, "generator", 1)["attributes"]).items():
-            setattr(self, name, value)
+        load_attributes(self, open_snapshot(snapshot, "generator", 1)["attributes"])
 
 
 class TimestampGenerator(WatermarkGenerator):

@@ -1,0 +1,29 @@
+"""From the plan to one streaming DataFrame: a line of stateful stages."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from tidegate.spark.processor import ROW_SCHEMA, StageProcessor
+from tidegate.spark.spool import LINE_PATTERN, Spool
+from tidegate.spark.stage import StageOptions
+
+
+def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, group_keys: tuple[int, ...]) -> DataFrame:
+    """The rows that leave the query: packets for sinks."""
+    lines = session.readStream.text(str(spool.folder))
+    rows = lines.select(
+        F.regexp_extract("value", LINE_PATTERN, 1).cast("int").alias("stage"),
+        F.regexp_extract("value", LINE_PATTERN, 2).cast("int").alias("gid"),
+        F.unbase64(F.regexp_extract("value", LINE_PATTERN, 3)).alias("payload"),
+    )
+    for stage in options.plan.stages:
+        timed = rows.withColumn("now", F.unix_millis(F.current_timestamp()))
+        rows = timed.groupBy("gid").transformWithStateInPandas(
+            statefulProcessor=StageProcessor(options, stage.number, group_keys),
+            outputStructType=ROW_SCHEMA,
+            outputMode="Append",
+            timeMode="None",
+        )
+    return rows

@@ -1,0 +1,78 @@
+"""The stateful processor that Spark runs: one stage, one subtask for each grouping key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pandas as pd
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from tidegate.spark.packing import Item, pack, unpack
+from tidegate.spark.stage import Stage, StageOptions, Target
+
+ROW_SCHEMA: Final = "stage int, gid int, payload binary"
+_STATE_KEY: Final = "name string"
+_STATE_VALUE: Final = "data binary"
+
+
+class StageProcessor(StatefulProcessor):
+    """Runs a stage of the plan. Rows for later stages and for sinks pass through."""
+
+    def __init__(self, options: StageOptions, number: int, group_keys: tuple[int, ...]) -> None:
+        self._options = options
+        self._number = number
+        self._group_keys = group_keys
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._blobs = _MapStateBlobs(handle.getMapState("tidegate", _STATE_KEY, _STATE_VALUE))
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+        items: list[Item] = []
+        passing: list[tuple[int, int, bytes]] = []
+        now = 0
+        for frame in rows:
+            for stage, gid, payload, millis in zip(
+                frame["stage"], frame["gid"], frame["payload"], frame["now"], strict=True
+            ):
+                now = max(now, int(millis))
+                if stage == self._number:
+                    items += unpack(bytes(payload))
+                else:
+                    passing.append((int(stage), int(gid), bytes(payload)))
+        if passing:
+            yield _frame(passing)
+        if items:
+            subtask = self._group_keys.index(int(key[0]))
+            stage_runner = Stage(self._options, self._number, subtask, self._blobs)
+            yield _frame([row for target, out in stage_runner.process(items, now) for row in self._rows(target, out)])
+
+    def close(self) -> None:
+        pass
+
+    def _rows(self, target: Target, items: list[Item]) -> Iterator[tuple[int, int, bytes]]:
+        for payload in pack(items):
+            yield target.stage, self._group_keys[target.subtask], payload
+
+
+class _MapStateBlobs:
+    """Named blobs in a map state."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def get(self, name: str) -> bytes | None:
+        key = (name,)
+        if not self._state.containsKey(key):
+            return None
+        return bytes(self._state.getValue(key)[0])
+
+    def put(self, name: str, data: bytes) -> None:
+        self._state.updateValue((name,), (data,))
+
+    def remove(self, name: str) -> None:
+        self._state.removeKey((name,))
+
+
+def _frame(rows: list[tuple[int, int, bytes]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["stage", "gid", "payload"])

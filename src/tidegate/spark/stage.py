@@ -1,0 +1,452 @@
+"""One stage in one subtask: feeds the operators of the core with what a micro-batch brings.
+
+Nothing here imports pyspark: a stage takes packets and a view onto state, and gives packets.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tidegate.core.hashing import stable_hash
+from tidegate.core.metric_group import MetricGroup
+from tidegate.core.operator import ChainOperator, Operator, OperatorContext, TaskOperator
+from tidegate.core.outputs import OperatorOutput, Receiver, TypedReceiver
+from tidegate.core.records import Watermark, WatermarkStatus
+from tidegate.core.sink import SinkSpec
+from tidegate.core.task import Task
+from tidegate.errors import InvalidValueError, TidegateError, UserCodeError
+from tidegate.graph.nodes import (
+    Broadcast,
+    ChainNode,
+    Custom,
+    Forward,
+    Input,
+    KeyBy,
+    Node,
+    Partitioning,
+    Rebalance,
+    SourceNode,
+    Stream,
+    TaskNode,
+)
+from tidegate.graph.plan import Plan
+from tidegate.spark.packing import SINK_STAGE, Clock, Item, Join, Order
+from tidegate.spark.state_backend import BlobCache, Blobs, BucketStore, TimerBuckets
+
+BEFORE_RECORDS: Final = -(2**62)
+AFTER_RECORDS: Final = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a packet goes: a stage and a subtask of it; sinks have no subtask."""
+
+    stage: int
+    subtask: int
+
+
+@dataclass(slots=True)
+class StageOptions:
+    """What all stages of a job share."""
+
+    plan: Plan
+    parallelism: int
+    auto_watermark_interval: int = 200
+    job_parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+class Stage:
+    """The operators of one stage in one subtask, for one micro-batch."""
+
+    def __init__(self, options: StageOptions, number: int, subtask: int, blobs: Blobs) -> None:
+        self._options = options
+        self._plan = options.plan
+        self._number = number
+        self._subtask = subtask
+        self._cache = BlobCache(blobs)
+        self._meta: dict[str, Any] = self._cache.load("meta", {})
+        self._now = 0
+        self._order: Order = (0, "")
+        self._index = 0
+        self._out: dict[Target, list[Item]] = defaultdict(list)
+        self._stores: list[BucketStore | TimerBuckets] = []
+        self._operators: dict[tuple[int, str], Operator] = {}
+        self._tasks: dict[int, Task] = {}
+        self._task_channels: dict[int, list[dict[str, int]]] = {}
+        self._sources: dict[tuple[int, str], OperatorOutput] = {}
+        self._nodes = {node.number: node for node in self._plan.stages[number].nodes}
+        self._readers = _readers(self._plan)
+
+    def process(self, items: list[Item], now: int) -> Iterator[tuple[Target, list[Item]]]:
+        """One micro-batch: the clock, then what arrived in order, then what time asks for at the end."""
+        clocks = [item.progress.now for item in items if isinstance(item.progress, Clock)]
+        self._now = max(clocks, default=now)
+        self._start()
+        self._at((BEFORE_RECORDS, ""))
+        for operator in list(self._operators.values()):
+            operator.on_clock()
+        for item in sorted(items, key=lambda item: (item.order, item.channel)):
+            if not isinstance(item.progress, Clock):
+                self._at(item.order)
+                self._deliver(item)
+        self._at((AFTER_RECORDS, ""))
+        self._end_batch()
+        self._save()
+        return iter(self._out.items())
+
+    # Building
+
+    def _start(self) -> None:
+        """Bring the operators back that are known by now; those of new channels follow with their first element."""
+        for node in self._nodes.values():
+            if isinstance(node, TaskNode) and self._subtask < self._plan.graph.parallelism[node.number]:
+                self._create_task(node)
+        for number, channel in list(self._meta.get("channels", ())):
+            if number in self._nodes:
+                self._open_channel(self._nodes[number], channel)
+
+    def _create_task(self, node: TaskNode) -> None:
+        graph = self._plan.graph
+        name = f"{graph.uid(node)}/{self._subtask}"
+        output = self._output(node, name)
+        operator = node.spec.create()
+        assert isinstance(operator, TaskOperator)
+        meta = self._meta.setdefault(graph.uid(node), {})
+        operator.setup(self._context(node, output, meta, graph.parallelism[node.number]))
+        channels = meta.setdefault("channels", [_known_channels(i, self._plan) for i in node.inputs])
+        task = Task(operator, [len(names) for names in channels])
+        if "state" in meta:
+            task.restore(meta["state"])
+        operator.open()
+        self._tasks[node.number] = task
+        self._task_channels[node.number] = channels
+        self._operators[(node.number, name)] = operator
+
+    def _context(self, node: Node, output: OperatorOutput, meta: dict[str, Any], parallelism: int) -> OperatorContext:
+        uid = self._plan.graph.uid(node)
+        store = BucketStore(self._cache, f"k/{uid}", meta.setdefault("k", {}))
+        event = TimerBuckets(self._cache, f"e/{uid}", meta.setdefault("e", {}))
+        processing = TimerBuckets(self._cache, f"p/{uid}", meta.setdefault("p", {}))
+        self._stores += [store, event, processing]
+        return OperatorContext(
+            self._plan.graph.name(node),
+            output,
+            self._clock,
+            subtask=self._subtask,
+            parallelism=parallelism,
+            metrics=MetricGroup(),
+            store=store,
+            event_timers=event,
+            processing_timers=processing,
+            job_parameters=self._options.job_parameters,
+        )
+
+    def _clock(self) -> int:
+        return self._now
+
+    def _open_channel(self, node: Node, channel: str) -> None:
+        """The instances of a source channel, or of a chain behind another stage, in this subtask."""
+        if isinstance(node, SourceNode):
+            if (node.number, channel) not in self._sources:
+                self._sources[(node.number, channel)] = self._output(node, channel)
+        elif isinstance(node, ChainNode):
+            self._chain(node, channel)
+
+    def _chain(self, node: ChainNode, channel: str) -> ChainOperator:
+        known = self._operators.get((node.number, channel))
+        if known is not None:
+            assert isinstance(known, ChainOperator)
+            return known
+        operator = node.spec.create()
+        assert isinstance(operator, ChainOperator)
+        output = self._output(node, channel)
+        operator.setup(
+            OperatorContext(
+                self._plan.graph.name(node),
+                output,
+                self._clock,
+                subtask=self._subtask,
+                parallelism=self._options.parallelism,
+                job_parameters=self._options.job_parameters,
+            )
+        )
+        saved = self._meta.get("chains", {}).get((self._plan.graph.uid(node), channel))
+        if saved is not None:
+            operator.restore(saved)
+        operator.open()
+        self._operators[(node.number, channel)] = operator
+        return operator
+
+    def _output(self, node: Node, channel: str) -> OperatorOutput:
+        main: list[Receiver] = []
+        sides: dict[str, list[Receiver]] = {}
+        output_type = getattr(node, "output_type", None)
+        for stream, receiver in self._receivers(node, channel):
+            if stream.side is None:
+                typed = output_type is not None
+                main.append(TypedReceiver(receiver, output_type, self._plan.graph.name(node)) if typed else receiver)
+            else:
+                sides.setdefault(stream.side, []).append(receiver)
+        return OperatorOutput(main, sides)
+
+    def _receivers(self, node: Node, channel: str) -> Iterator[tuple[Stream, Receiver]]:
+        for reader, input_index, position, stream in self._readers[node.number]:
+            edge = edge_name(reader, input_index, position)
+            if isinstance(reader, ChainNode):
+                if isinstance(reader.spec, SinkSpec):
+                    yield stream, _Outbox(self, Target(SINK_STAGE, 0), edge, channel)
+                elif self._plan.stage_of[reader.number] == self._number:
+                    yield stream, self._chain(reader, channel)
+                else:
+                    target = Target(self._plan.stage_of[reader.number], self._subtask)
+                    yield stream, _Outbox(self, target, edge, channel)
+            elif isinstance(reader, TaskNode):
+                yield stream, _Exchange(self, reader, reader.inputs[input_index].partitioning, edge, channel)
+
+    # Running
+
+    def _at(self, order: Order) -> None:
+        self._order = order
+        self._index = 0
+
+    def _deliver(self, item: Item) -> None:
+        number, input_index, position = parse_edge(item.edge)
+        node = self._nodes[number]
+        if isinstance(node, TaskNode):
+            self._deliver_to_task(node, input_index, position, item)
+            return
+        if isinstance(node, SourceNode):
+            self._join(node, item.channel)
+            output = self._sources[(node.number, item.channel)]
+            if item.progress is None:
+                output.collect(item.value, item.timestamp)
+            elif not isinstance(item.progress, Join | Clock):
+                output.emit(item.progress)
+            return
+        assert isinstance(node, ChainNode)
+        self._join(node, item.channel)
+        operator = self._chain(node, item.channel)
+        if item.progress is None:
+            operator.process_element(item.value, item.timestamp)
+        elif isinstance(item.progress, Watermark):
+            operator.process_watermark(item.progress)
+        elif isinstance(item.progress, WatermarkStatus):
+            operator.process_status(item.progress)
+
+    def _deliver_to_task(self, node: TaskNode, input_index: int, position: int, item: Item) -> None:
+        task = self._tasks[node.number]
+        if item.progress is None:
+            task.operator.inputs()[input_index](item.key, item.value, item.timestamp)
+            return
+        channels = self._task_channels[node.number][input_index]
+        name = f"{position}:{item.channel}"
+        if name not in channels:
+            channels[name] = task.add_channel(input_index)
+        if isinstance(item.progress, Watermark):
+            task.process_watermark(item.progress, input_index, channels[name])
+        elif isinstance(item.progress, WatermarkStatus):
+            task.process_status(item.progress, input_index, channels[name])
+
+    def _join(self, node: Node, channel: str) -> None:
+        """The first sign of a channel: everybody behind it learns that it exists."""
+        channels = self._meta.setdefault("channels", [])
+        if [node.number, channel] in channels:
+            return
+        channels.append([node.number, channel])
+        self._open_channel(node, channel)
+        if isinstance(node, SourceNode):
+            self.announce(node, channel)
+
+    def announce(self, node: Node, channel: str) -> None:
+        for reader, input_index, position, _ in self._readers[node.number]:
+            edge = edge_name(reader, input_index, position)
+            if isinstance(reader, TaskNode):
+                for subtask in range(self._plan.graph.parallelism[reader.number]):
+                    target = Target(self._plan.stage_of[reader.number], subtask)
+                    self.send(target, Item(self.next_order(), edge, channel, progress=Join()))
+            elif isinstance(reader, ChainNode) and not isinstance(reader.spec, SinkSpec):
+                self.announce(reader, channel)
+
+    def _end_batch(self) -> None:
+        for operator in list(self._operators.values()):
+            operator.drain()
+        interval = self._options.auto_watermark_interval
+        last = self._meta.get("probed_at")
+        if interval > 0 and (last is None or self._now - last >= interval):
+            self._meta["probed_at"] = self._now
+            for operator in list(self._operators.values()):
+                operator.on_periodic_emit()
+
+    def _save(self) -> None:
+        chains = self._meta.setdefault("chains", {})
+        for (number, channel), operator in self._operators.items():
+            uid = self._plan.graph.uids[number]
+            if isinstance(operator, TaskOperator):
+                self._meta[uid]["state"] = self._tasks[number].snapshot()
+            else:
+                chains[(uid, channel)] = operator.snapshot()
+            operator.close()
+        for store in self._stores:
+            store.finish()
+        self._cache.replace("meta", self._meta)
+        self._cache.flush()
+
+    def metrics(self) -> dict[str, dict[str, int]]:
+        """The metrics of each operator of this subtask by uid."""
+        found: dict[str, dict[str, int]] = {}
+        for (number, _), operator in self._operators.items():
+            for name, value in operator.context.metrics.values().items():
+                values = found.setdefault(self._plan.graph.uids[number], {})
+                values[name] = values.get(name, 0) + value
+        return found
+
+    # Sending
+
+    def next_order(self) -> Order:
+        self._index += 1
+        return (*self._order, self._index)
+
+    def send(self, target: Target, item: Item) -> None:
+        self._out[target].append(item)
+
+
+class _Outbox:
+    """Sends everything to one target."""
+
+    def __init__(self, stage: Stage, target: Target, edge: str, channel: str) -> None:
+        self._stage = stage
+        self._target = target
+        self._edge = edge
+        self._channel = channel
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        order = self._stage.next_order()
+        self._stage.send(self._target, Item(order, self._edge, self._channel, None, value, timestamp))
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        self._progress(watermark)
+
+    def process_status(self, status: WatermarkStatus) -> None:
+        self._progress(status)
+
+    def _progress(self, progress: Watermark | WatermarkStatus) -> None:
+        item = Item(self._stage.next_order(), self._edge, self._channel, progress=progress)
+        self._stage.send(self._target, item)
+
+
+class _Exchange:
+    """Sends elements to the subtask of their key, watermarks and statuses to all."""
+
+    def __init__(self, stage: Stage, reader: TaskNode, partitioning: Partitioning, edge: str, channel: str) -> None:
+        plan = stage._plan
+        self._stage = stage
+        self._edge = edge
+        self._channel = channel
+        self._name = plan.graph.name(reader)
+        count = plan.graph.parallelism[reader.number]
+        self._targets = [Target(plan.stage_of[reader.number], index) for index in range(count)]
+        self._choose = self._chooser(partitioning)
+        self._turn = stable_hash(channel)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        order = self._stage.next_order()
+        key, targets = self._choose(value)
+        item = Item(order, self._edge, self._channel, key, value, timestamp)
+        for target in targets:
+            self._stage.send(target, item)
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        self._progress(watermark)
+
+    def process_status(self, status: WatermarkStatus) -> None:
+        self._progress(status)
+
+    def _progress(self, progress: Watermark | WatermarkStatus) -> None:
+        item = Item(self._stage.next_order(), self._edge, self._channel, progress=progress)
+        for target in self._targets:
+            self._stage.send(target, item)
+
+    def _chooser(self, partitioning: Partitioning) -> Callable[[Any], tuple[Any, list[Target]]]:
+        targets = self._targets
+        count = len(targets)
+        match partitioning:
+            case KeyBy(selector=selector):
+                return lambda value: self._by_key(selector, value)
+            case Broadcast():
+                return lambda _: (None, targets)
+            case Forward():
+                mine = [targets[stable_hash(self._channel) % count]]
+                return lambda _: (None, mine)
+            case Rebalance():
+                return lambda _: (None, [targets[self._next_turn() % count]])
+            case Custom(partition=partition, selector=selector):
+                return lambda value: (None, [self._by_partitioner(partition, selector, value)])
+
+    def _by_key(self, selector: Callable[[Any], Any], value: Any) -> tuple[Any, list[Target]]:
+        try:
+            key = selector(value)
+        except TidegateError:
+            raise
+        except Exception as error:
+            raise UserCodeError(
+                f"{self._name}: the key selector raised {type(error).__name__}: {error}, for the record {value!r}"
+            ) from error
+        return key, [self._targets[stable_hash(key) % len(self._targets)]]
+
+    def _by_partitioner(self, partition: Any, selector: Any, value: Any) -> Target:
+        chosen = partition(selector(value), len(self._targets))
+        if not isinstance(chosen, int) or not 0 <= chosen < len(self._targets):
+            raise InvalidValueError(
+                f"{self._name}: the partitioner gave {chosen!r} for {value!r}; "
+                f"it must give an index from 0 to {len(self._targets) - 1}"
+            )
+        return self._targets[chosen]
+
+    def _next_turn(self) -> int:
+        self._turn += 1
+        return self._turn
+
+
+def edge_name(reader: Node, input_index: int, position: int) -> str:
+    """The name of one stream into one input of a node."""
+    return f"{reader.number}.{input_index}.{position}"
+
+
+def parse_edge(edge: str) -> tuple[int, int, int]:
+    number, input_index, position = edge.split(".")
+    return int(number), int(input_index), int(position)
+
+
+Reader = tuple[Node, int, int, Stream]
+
+
+def _readers(plan: Plan) -> dict[int, list[Reader]]:
+    """Who reads each node: the reader, its input, the place of the stream there, and the stream."""
+    readers: dict[int, list[Reader]] = defaultdict(list)
+    for node in plan.graph.nodes:
+        inputs = node.inputs if isinstance(node, TaskNode) else [Input(node.upstream, Forward())]
+        for input_index, task_input in enumerate(inputs):
+            for position, stream in enumerate(task_input.streams):
+                readers[stream.node.number].append((node, input_index, position, stream))
+    return readers
+
+
+def _known_channels(task_input: Input, plan: Plan) -> dict[str, int]:
+    """The channels of an input that are known before anything came, by name, with their index in the valve."""
+    names = [
+        f"{position}:{channel}"
+        for position, stream in enumerate(task_input.streams)
+        for channel in _channels_of(stream.node, plan)
+    ]
+    return {name: index for index, name in enumerate(names)}
+
+
+def _channels_of(node: Node, plan: Plan) -> list[str]:
+    if isinstance(node, SourceNode):
+        return list(node.source.channels())
+    if isinstance(node, TaskNode):
+        return [f"{plan.graph.uid(node)}/{index}" for index in range(plan.graph.parallelism[node.number])]
+    return [channel for stream in node.upstream for channel in _channels_of(stream.node, plan)]

@@ -1,0 +1,136 @@
+"""Runs random programs on the local runtime, step by step, with restarts where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import cloudpickle
+
+from tests.properties.cases import Counts, Feed, Mark, Outcome, Program, Run, Script, Step
+from tests.properties.programs import Built, build, stage_uid
+from tidegate.datastream import DataStream, Sink, StreamExecutionEnvironment
+from tidegate.datastream.functions import SinkContext
+from tidegate.datastream.window import Trigger
+from tidegate.graph.nodes import Node
+from tidegate.local.topology import Topology
+from tidegate.testing import ManualClock, ManualSource, Watermark, WatermarkStatus
+
+
+class Tape(Sink):
+    """Keeps what came since it was last taken: values with their timestamps, and watermarks."""
+
+    def __init__(self) -> None:
+        self.items: list[tuple[Any, int | None] | Watermark] = []
+
+    def write(self, value: Any, context: SinkContext) -> None:
+        self.items.append((value, context.timestamp()))
+
+    def write_watermark(self, watermark: Watermark) -> None:
+        self.items.append(watermark)
+
+    def take(self) -> list[tuple[Any, int | None] | Watermark]:
+        items, self.items = self.items, []
+        return items
+
+
+class LocalProgram:
+    """A live program on manual sources. `describe` builds it and names the streams to record."""
+
+    def __init__(
+        self,
+        describe: Callable[[list[DataStream]], dict[str, DataStream]],
+        *,
+        inputs: int = 1,
+        channels: int = 1,
+        parallelism: int = 1,
+    ) -> None:
+        env = StreamExecutionEnvironment.get_execution_environment(runtime="local", parallelism=parallelism)
+        streams = [env.add_source(ManualSource(channels), f"input {number}") for number in range(inputs)]
+        self._sources: list[Node] = [stream._node("test") for stream in streams]
+        self.tapes: dict[str, Tape] = {}
+        for name, stream in describe(streams).items():
+            self.tapes[name] = Tape()
+            stream.sink_to(self.tapes[name])
+        self._graph = env._graph()
+        self.clock = ManualClock()
+        self._topology = Topology(self._graph, self.clock)
+        self._topology.open()
+
+    def feed(self, value: Any, timestamp: int | None, channel: int = 0, input_index: int = 0) -> None:
+        self._output(channel, input_index).collect(value, timestamp)
+
+    def mark(self, timestamp: int, channel: int = 0, input_index: int = 0) -> None:
+        self._output(channel, input_index).emit_watermark(Watermark(timestamp))
+
+    def status(self, *, is_idle: bool, channel: int = 0, input_index: int = 0) -> None:
+        status = WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE
+        self._output(channel, input_index).emit_status(status)
+
+    def restart(self) -> None:
+        """Stop, and go on from what a file would hold."""
+        saved = cloudpickle.dumps(self._topology.snapshot())
+        self._topology.close()
+        self._topology = Topology(self._graph, self.clock)
+        self._topology.restore(cloudpickle.loads(saved))
+        self._topology.open()
+
+    def metric(self, uid: str, name: str) -> int:
+        """A metric of an operator, over all its subtasks."""
+        return sum(values.get(name, 0) for values in self._topology.metrics()[uid])
+
+    def close(self) -> None:
+        self._topology.close()
+
+    def _output(self, channel: int, input_index: int) -> Any:
+        return self._topology.source_output(self._sources[input_index], channel)
+
+
+def run(program: Program, script: Script, cuts: Collection[int] = (), trigger: Trigger | None = None) -> Run:
+    """Run a program; it is restarted before each step that `cuts` names."""
+
+    def describe(inputs: list[DataStream]) -> dict[str, DataStream]:
+        built: Built = build(program, inputs[0], trigger)
+        return {"results": built.results, **{f"late {number}": late for number, late in built.late.items()}}
+
+    live = LocalProgram(describe, channels=program.channels, parallelism=program.parallelism)
+    outcomes = []
+    for number, step in enumerate(script):
+        if number in cuts:
+            live.restart()
+        do(live, step)
+        outcomes.append(_outcome(live.tapes))
+    counts = [
+        Counts(*(live.metric(stage_uid(number), name) for name in _COUNTERS)) for number in range(len(program.stages))
+    ]
+    live.close()
+    return Run(outcomes, counts)
+
+
+_COUNTERS = ("num_late_records_to_side_output", "num_late_records_dropped", "num_records_in_no_window")
+
+
+def do(live: LocalProgram, step: Step, input_index: int = 0) -> None:
+    if isinstance(step, Feed):
+        live.feed(step.element, step.timestamp, step.channel, input_index)
+    elif isinstance(step, Mark):
+        live.mark(step.timestamp, step.channel, input_index)
+    else:
+        live.status(is_idle=step.is_idle, channel=step.channel, input_index=input_index)
+
+
+def _outcome(tapes: dict[str, Tape]) -> Outcome:
+    outcome = Outcome()
+    for name, tape in tapes.items():
+        for item in tape.take():
+            if isinstance(item, Watermark):
+                if name == "results":
+                    outcome.watermarks.append(item.timestamp)
+                    outcome.ends_with_watermark = True
+            elif name == "results":
+                outcome.ends_with_watermark = False
+                assert item[0].timestamp == item[1]
+                outcome.results.append(item[0])
+            else:
+                outcome.late.append(item[0])
+    return outcome
