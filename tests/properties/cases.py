@@ -35,11 +35,11 @@ class Global(NamedTuple):
 
 
 class CountTumbling(NamedTuple):
-    count: int
+    length: int
 
 
 class CountSliding(NamedTuple):
-    count: int
+    length: int
     every: int
 
 

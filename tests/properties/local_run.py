@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import cloudpickle
-
 from tests.properties.cases import Counts, Feed, Mark, Outcome, Program, Run, Script, Step
 from tests.properties.programs import Built, build, stage_uid
+
 from tidegate.datastream import DataStream, Sink, StreamExecutionEnvironment
 from tidegate.datastream.functions import SinkContext
 from tidegate.datastream.window import Trigger

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from tests.properties.cases import (
     MAX,
@@ -61,6 +62,10 @@ class Valve:
         self.channels = [Channel() for _ in range(channels)]
         self.output = MIN
 
+    @property
+    def is_idle(self) -> bool:
+        return bool(self._living()) and not any(channel.is_active for channel in self._living())
+
     def mark(self, index: int, timestamp: int) -> int | None:
         channel = self.channels[index]
         if channel.has_ended:
@@ -89,9 +94,9 @@ class Valve:
         return [channel for channel in self.channels if not channel.has_ended]
 
     def _settle(self) -> int | None:
-        if any(channel.is_active for channel in self._living()):
-            return self._minimum()
-        return self._emit(max(channel.watermark for channel in self._living()))
+        if self.is_idle:
+            return self._emit(max(channel.watermark for channel in self._living()))
+        return self._minimum()
 
     def _minimum(self) -> int | None:
         aligned = [channel.watermark for channel in self._living() if channel.is_active and channel.is_aligned]
@@ -139,7 +144,7 @@ class StageModel:
         self.trigger, self.is_purging = _trigger_of(stage)
         self.evictor = stage.evictor
         if isinstance(self.windows, CountSliding):
-            self.evictor = Evictor("count", self.windows.count)
+            self.evictor = Evictor("count", self.windows.length)
         self.panes: list[Pane] = []
         self.watermark = MIN
         self.fired: list[Result] = []
@@ -271,7 +276,7 @@ def _trigger_of(stage: Stage) -> tuple[Trigger | None, bool]:
     if stage.trigger is not None:
         return stage.trigger, False
     if isinstance(stage.windows, CountTumbling):
-        return Count(stage.windows.count), True
+        return Count(stage.windows.length), True
     if isinstance(stage.windows, CountSliding):
         return Count(stage.windows.every), False
     return (EventTime(), False) if isinstance(stage.windows, Tumbling | Sliding | Session) else (None, False)
@@ -356,30 +361,73 @@ def _send_on(program: Program, stages: list[StageModel], number: int, outcome: O
 class Inputs:
     """Section 7 over two inputs: the minimum over those that are not idle, and one that wakes up counts at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, channels: int) -> None:
+        self.valves = [Valve(channels), Valve(channels)]
         self.inputs = [Channel(), Channel()]
-        self.output = MIN
+        self.watermark = MIN
 
-    def mark(self, index: int, timestamp: int) -> int | None:
+    def progress(self, index: int, step: Mark | Status) -> None:
+        valve = self.valves[index]
+        was_idle = valve.is_idle
+        watermark = (
+            valve.mark(step.channel, step.timestamp)
+            if isinstance(step, Mark)
+            else valve.status(step.channel, is_idle=step.is_idle)
+        )
+        if was_idle and not valve.is_idle:
+            self._status(index, is_idle=False)
+        if watermark is not None:
+            self._mark(index, watermark)
+        if valve.is_idle and not was_idle:
+            self._status(index, is_idle=True)
+
+    def _mark(self, index: int, timestamp: int) -> None:
         one = self.inputs[index]
-        if one.has_ended:
-            return None
-        if timestamp == MAX or timestamp > one.watermark:
-            one.watermark = timestamp
-        if timestamp != MAX:
-            one.is_active = True
-        return self._settle()
+        one.is_active = True
+        one.watermark = max(one.watermark, timestamp)
+        self._settle()
 
-    def status(self, index: int, *, is_idle: bool) -> int | None:
-        if not self.inputs[index].has_ended:
-            self.inputs[index].is_active = not is_idle
-        return self._settle()
+    def _status(self, index: int, *, is_idle: bool) -> None:
+        self.inputs[index].is_active = not is_idle
+        self._settle()
 
-    def _settle(self) -> int | None:
+    def _settle(self) -> None:
         living = [one for one in self.inputs if not one.has_ended]
         active = [one.watermark for one in living if one.is_active]
         combined = min(active) if active else max((one.watermark for one in living), default=MAX)
-        if combined <= self.output:
-            return None
-        self.output = combined
-        return combined
+        self.watermark = max(self.watermark, combined)
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+    timestamp: int
+
+
+def expected_pairs(
+    script: Iterable[tuple[int, Step]], channels: int, lower: int, upper: int
+) -> tuple[list[list[Pair]], list[list[Late]]]:
+    """What an interval join must give for each step: its pairs, and its late records by side.
+
+    Every pair of elements that were not late when they came, with the same key and close enough, at the later one.
+    """
+    inputs = Inputs(channels)
+    seen: list[tuple[int, Feed]] = []
+    pairs: list[list[Pair]] = []
+    late: list[list[Late]] = []
+    for side, step in script:
+        pairs.append([])
+        late.append([])
+        if not isinstance(step, Feed):
+            inputs.progress(side, step)
+        elif step.timestamp < inputs.watermark:
+            late[-1].append(Late(side, step.element.name, step.timestamp))
+        else:
+            for other_side, other in seen:
+                left, right = (step, other) if side == 0 else (other, step)
+                is_close = left.timestamp + lower <= right.timestamp <= left.timestamp + upper
+                if other_side != side and left.element.key == right.element.key and is_close:
+                    times = (left.timestamp, right.timestamp)
+                    pairs[-1].append(Pair(left.element.name, right.element.name, max(times)))
+            seen.append((side, step))
+    return pairs, late

@@ -6,12 +6,12 @@ Any runtime can run them: `build` takes the stream that the runtime feeds, and g
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-
 from tests.properties.cases import (
     MAX,
     Continuous,
@@ -40,6 +40,7 @@ from tests.properties.cases import (
     Windows,
     result_element,
 )
+
 from tidegate.common import Time, WatermarkStrategy
 from tidegate.common.watermark_strategy import Watermark, WatermarkGenerator
 from tidegate.datastream import AggregateFunction, DataStream, OutputTag, ProcessFunction, ProcessWindowFunction, window
@@ -58,6 +59,12 @@ def _offset_windows(draw: st.DrawFn) -> Windows:
 
 
 _TIME_WINDOWS = st.one_of(_offset_windows(), st.builds(Session, st.integers(1, 20)))
+
+
+def time_windows() -> st.SearchStrategy[Windows]:
+    return _TIME_WINDOWS
+
+
 _COUNT_WINDOWS = st.one_of(
     st.builds(CountTumbling, st.integers(1, 4)), st.builds(CountSliding, st.integers(1, 4), st.integers(1, 4))
 )
@@ -329,8 +336,7 @@ def distance(old: Element, new: Element) -> float:
 
 def _windowed(stage: Stage, stream: DataStream, trigger: window.Trigger | None) -> DataStream:
     keyed = stream.key_by(KeyModulo(stage.keys))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "windows of .* leave gaps")
+    with gaps_allowed():
         windows = keyed.window(assigner(stage.windows))
     if trigger is not None or stage.trigger is not None:
         windows = windows.trigger(trigger or as_trigger(stage.trigger))
@@ -347,6 +353,14 @@ def _windowed(stage: Stage, stream: DataStream, trigger: window.Trigger | None) 
     return windows.process(AsResult(is_collected=False))
 
 
+@contextmanager
+def gaps_allowed() -> Iterator[None]:
+    """Windows that slide further than they are long are meant here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "windows of .* leave gaps")
+        yield
+
+
 def assigner(windows: Windows) -> window.WindowAssigner:
     ms = Time.milliseconds
     match windows:
@@ -358,10 +372,10 @@ def assigner(windows: Windows) -> window.WindowAssigner:
             return window.EventTimeSessionWindows.with_gap(ms(gap))
         case Global():
             return window.GlobalWindows.create()
-        case CountTumbling(count):
-            return window.CountTumblingWindowAssigner.of(count)
-        case CountSliding(count, every):
-            return window.CountSlidingWindowAssigner.of(count, every)
+        case CountTumbling(length):
+            return window.CountTumblingWindowAssigner.of(length)
+        case CountSliding(length, every):
+            return window.CountSlidingWindowAssigner.of(length, every)
 
 
 def as_trigger(trigger: Trigger | None) -> window.Trigger:

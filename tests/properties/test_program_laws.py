@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.properties import local_run
 from tests.properties.cases import Feed, Outcome, Program, Run, Script
 from tests.properties.model import expected
 from tests.properties.programs import closing_programs, event_time_stages, programs, programs_with_scripts
+
 from tidegate.datastream.window import EventTimeTrigger
 
 Case = tuple[Program, Script]

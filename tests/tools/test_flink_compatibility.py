@@ -1,11 +1,23 @@
 """The page of PyFlink's names is what the code says, and nothing on it is guessed."""
 
+import doctest
 import fnmatch
+from types import ModuleType
 from typing import Any
 
 import pytest
-from tools.flink_compatibility import beyond, build_table, comparison, defects, names, tidegate_code, verdicts
-from tools.flink_compatibility.signatures import differences, further_arguments
+from tools.flink_compatibility import (
+    beyond,
+    build_table,
+    comparison,
+    defects,
+    names,
+    render,
+    signatures,
+    tidegate_code,
+    verdicts,
+)
+from tools.flink_compatibility.signatures import differences, further_arguments, is_for_users
 from tools.flink_compatibility.verdicts import Answer, Verdict, Verdicts
 
 PYFLINK = names.load()
@@ -83,6 +95,23 @@ def test_a_missing_name_without_a_verdict_fails_the_build(
     assert not build_table.PAGE.exists()
 
 
+def test_a_class_that_takes_no_type_arguments_differs() -> None:
+    generic = names.PyFlinkClass("pyflink.datastream", "OutputTag", None, (), {}, type_parameters=2)
+    module = names.PyFlinkModule("pyflink.datastream", {"OutputTag": generic}, {}, {}, {})
+    done = comparison.Comparison(names.PyFlinkNames("test", {module.name: module}), Verdicts({}))
+    [rows] = done.run()
+    expected = Verdict(Answer.DIFFERS, "cannot be written with type arguments, as `OutputTag[A, B]`")
+    assert rows.classes[0].row.verdict == expected
+
+
+def test_a_verdict_about_the_constructor_leaves_the_rest_to_the_code() -> None:
+    said = {"datastream.OutputTag.__init__": Verdict(Answer.YES, "handed out")}
+    done = comparison.Comparison(small_list(constructor="(other)"), Verdicts(said))
+    [rows] = done.run()
+    assert rows.classes[0].row.verdict == comparison.YES
+    assert done.problems == []
+
+
 def test_a_verdict_that_denies_what_the_code_has_is_reported() -> None:
     said = {"datastream.OutputTag": Verdict(Answer.NO, "not wanted")}
     assert compare(small_list(constructor="(tag_id, type_info=None)"), said).problems == [
@@ -137,6 +166,12 @@ def test_signatures_are_compared_by_the_calls_they_understand(pyflink: str, tide
     assert differences(pyflink, tidegate) == found
 
 
+def test_arguments_for_java_objects_are_left_out() -> None:
+    assert differences("(size=None, j_window=None)", "(size=None)") == []
+    assert is_for_users("(size=None, j_window=None)")
+    assert not is_for_users("(j_window)")
+
+
 def test_further_arguments_are_found() -> None:
     assert further_arguments("(a)", "(a, b=None, *, c=1, **rest)") == ["b", "c"]
 
@@ -176,3 +211,10 @@ def test_nothing_beyond_pyflink_is_a_name_that_pyflink_has() -> None:
     known = {path.rpartition(".")[2] for path in PYFLINK.paths()}
     more = [new for new in beyond.new_names(PYFLINK, ()) if new.module not in beyond.MORE_MODULES]
     assert [name for new in more for name in new.names if name in known] == []
+
+
+@pytest.mark.parametrize("module", [names, render, signatures], ids=lambda module: str(module.__name__))
+def test_examples_in_the_tools_run(module: ModuleType) -> None:
+    results = doctest.testmod(module)
+    assert results.failed == 0
+    assert results.attempted > 0

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tools.flink_compatibility import tidegate_code
-from tools.flink_compatibility.names import Member, PyFlinkClass, PyFlinkModule, PyFlinkNames, parameters
+from tools.flink_compatibility.names import Member, PyFlinkClass, PyFlinkModule, PyFlinkNames
 from tools.flink_compatibility.render import render, render_signature
-from tools.flink_compatibility.signatures import differences
+from tools.flink_compatibility.signatures import differences, is_for_users
 from tools.flink_compatibility.verdicts import Answer, Verdict, Verdicts
 
 YES = Verdict(Answer.YES, "")
@@ -69,9 +69,17 @@ class Comparison:
             return ClassRows(Row(cls.name, verdict), members, is_missing=True)
         remarks = [] if found.is_at_its_path else [f"import it from `{found.module}`"]
         remarks += self._ancestors(cls, found.value)
-        remarks += _constructor(cls, found.value)
-        row = Row(cls.name, self._settle(cls.path, _differs(remarks)))
+        remarks += _type_arguments(cls, found.value)
+        remarks += self._constructor(cls, found.value)
+        row = Row(cls.name, self._settle_class(cls.path, remarks))
         return ClassRows(row, tuple(self._members(cls, found.value)))
+
+    def _constructor(self, cls: PyFlinkClass, counterpart: Any) -> list[str]:
+        remarks = _constructor(cls, counterpart)
+        if not remarks:
+            return []
+        verdict = self._settle(f"{cls.path}.__init__", _differs(remarks))
+        return [] if verdict.answer is Answer.YES else [verdict.remark]
 
     def _ancestors(self, cls: PyFlinkClass, counterpart: Any) -> list[str]:
         remarks = []
@@ -119,6 +127,12 @@ class Comparison:
             remarks.append(f"is another class than in `{home.replace('pyflink', 'tidegate')}`")
         return Row(name, _differs(remarks))
 
+    def _settle_class(self, path: str, remarks: list[str]) -> Verdict:
+        """As `_settle`, with what the code says behind what `verdicts.yaml` says."""
+        verdict = self._settle(path, _differs(remarks))
+        is_explained = remarks and verdict.answer is Answer.DIFFERS and verdict != _differs(remarks)
+        return _differs([verdict.remark, *remarks]) if is_explained else verdict
+
     def _settle_or_report(self, path: str, verdict: Verdict | None) -> Verdict:
         return self._missing(path) if verdict is None else self._settle(path, verdict)
 
@@ -139,18 +153,22 @@ class Comparison:
         return verdict
 
 
+def _type_arguments(cls: PyFlinkClass, counterpart: Any) -> list[str]:
+    """Whether a program may write `Class[A, B]`, as PyFlink's may."""
+    try:
+        counterpart[(Any,) * cls.type_parameters] if cls.type_parameters else None
+    except TypeError:
+        arguments = ", ".join("ABCDEFG"[: cls.type_parameters])
+        return [f"cannot be written with type arguments, as `{cls.name}[{arguments}]`"]
+    return []
+
+
 def _constructor(cls: PyFlinkClass, counterpart: Any) -> list[str]:
     """How the constructors differ. One that wants a Java object is PyFlink's own business."""
     if cls.constructor is None or not isinstance(counterpart, type) or inspect.isabstract(counterpart):
         return []
-    given = parameters(cls.constructor)
-    if any(p.name.startswith("j_") and p.default is None for p in given):
+    if not is_for_users(cls.constructor):
         return []
-    for_users = ", ".join(
-        f"{p.kind.strip('keyword')}{p.name}" + ("" if p.default is None else f"={p.default}")
-        for p in given
-        if not p.name.startswith("j_")
-    )
     own = inspect.getattr_static(counterpart, "__init__")
     if own is object.__init__:
         own = inspect.getattr_static(counterpart, "__new__")
@@ -158,7 +176,7 @@ def _constructor(cls: PyFlinkClass, counterpart: Any) -> list[str]:
         signature = "()"
     else:
         signature = render_signature(own.__func__ if isinstance(own, staticmethod) else own, is_bound=True)
-    found = differences(f"({for_users})", signature)
+    found = differences(cls.constructor, signature)
     return [f"constructor: {', '.join(found)}"] if found else []
 
 

@@ -9,9 +9,9 @@ The modules below `pyflink.common` and `pyflink.datastream` are imported and ins
 
 - A module has `classes`, `functions` and `constants`: what it defines, if it is listed in `__all__` or the module has
   none, or if programs meet it all the same (`ALSO_PUBLIC`). `reexports` maps a name to the module that defines it.
-- A class has `bases` (all that are PyFlink's, nearest first), `init` (null for enums), the `attributes` that the
-  constructor assigns, and `members`: its own, each as its kind and its signature or value. A nested class is a member
-  that is an object again.
+- A class has `bases` (all that are PyFlink's, nearest first), the number of its `type_parameters`, `init` (null for
+  enums), the `attributes` that the constructor assigns, and `members`: its own, each as its kind and its signature or
+  value. A nested class is a member that is an object again.
 - Signatures leave out `self`, `cls` and annotations.
 """
 
@@ -94,6 +94,7 @@ def describe_class(cls: type) -> Names:
     has_init = isinstance(init, FunctionType) and init.__module__.startswith("pyflink.")
     return {
         "bases": [f"{base.__module__}.{base.__qualname__}" for base in inherited],
+        "type_parameters": len(getattr(cls, "__parameters__", ())),
         "init": None if is_enum else render_signature(init, is_bound=True) if init and has_init else "()",
         "attributes": [] if is_enum else sorted(name for name in attributes if not name.startswith("_")),
         "members": dict(sorted(own.items())),

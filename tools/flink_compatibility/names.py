@@ -39,6 +39,7 @@ class PyFlinkClass:
     constructor: str | None
     ancestors: tuple[str, ...]
     members: Mapping[str, Member]
+    type_parameters: int = 0
 
     @property
     def path(self) -> str:
@@ -81,12 +82,13 @@ class PyFlinkNames:
         return found
 
     def paths(self) -> Iterator[str]:
-        """Every name of the list: modules, classes, members, functions, constants."""
+        """Every name of the list: modules, classes, constructors, members, functions, constants."""
         for module in self.modules.values():
             yield module.name
             yield from (f"{module.name}.{name}" for name in (*module.functions, *module.constants))
             for cls in module.classes.values():
                 yield cls.path
+                yield f"{cls.path}.__init__"
                 yield from (f"{cls.path}.{name}" for name in (*cls.members, *self.inherited(cls)))
 
 
@@ -110,7 +112,7 @@ def _classes(module: str, name: str, entry: Mapping[str, Any]) -> Iterator[PyFli
         if isinstance(text, str):
             kind, _, rest = text.partition(" ")
             members[own] = Member(own, kind, rest)
-    yield PyFlinkClass(module, name, entry["init"], tuple(entry["bases"]), members)
+    yield PyFlinkClass(module, name, entry["init"], tuple(entry["bases"]), members, entry["type_parameters"])
     for own, nested in entry["members"].items():
         if not isinstance(nested, str):
             yield from _classes(module, f"{name}.{own}", nested)

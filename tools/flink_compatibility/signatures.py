@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from tools.flink_compatibility.names import Parameter, parameters
+
+JAVA_OBJECT: Final = "j_"
+"""How the names of arguments begin that only PyFlink itself gives."""
+
+
+def is_for_users(signature: str) -> bool:
+    """Whether a call is possible without a Java object."""
+    return not any(p.name.startswith(JAVA_OBJECT) and p.default is None for p in parameters(signature))
 
 
 def differences(pyflink: str, tidegate: str) -> list[str]:
     """What keeps a call written for the first signature from working with the second; empty if nothing does.
 
-    Further optional arguments are no difference, and neither is a default where PyFlink has none.
+    Further optional arguments are no difference, and neither is a default where PyFlink has none. Arguments for Java
+    objects are left out.
 
     >>> differences("(size, offset=None)", "(size, offset=None, *, stagger=0)")
     []
     >>> differences("(size, offset=None)", "(length, offset=0)")
     ['no argument `size`', 'needs `length`', 'default of `offset` is `0`, not `None`']
     """
-    theirs, ours = parameters(pyflink), parameters(tidegate)
+    theirs = [parameter for parameter in parameters(pyflink) if not parameter.name.startswith(JAVA_OBJECT)]
+    ours = parameters(tidegate)
     by_name = {parameter.name: parameter for parameter in ours}
     found: list[str] = []
     for parameter in theirs:

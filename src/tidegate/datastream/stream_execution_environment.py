@@ -213,9 +213,7 @@ class StreamExecutionEnvironment:
 
     def _client(self, graph: StreamGraph, job_name: str | None, on_end: Any = None) -> Any:
         if self._runtime == "spark":
-            raise UnsupportedError(
-                "the Spark runtime is not part of this version yet; use get_execution_environment(runtime='local')"
-            )
+            return self._spark_client(graph, job_name, on_end)
         from tidegate.local import checkpoint
         from tidegate.local.job import LocalJob, LocalOptions, wall_clock
 
@@ -233,6 +231,21 @@ class StreamExecutionEnvironment:
                 on_end()
 
         return RunningJob(job, job_name or "job", ended)
+
+    def _spark_client(self, graph: StreamGraph, job_name: str | None, on_end: Any) -> RunningJob:
+        from tidegate.spark.job import SparkJob, SparkOptions, wall_clock
+
+        options = SparkOptions(
+            spark=self._spark,
+            parallelism=self._parallelism,
+            checkpoint=self._checkpoint,
+            trigger=self._trigger,
+            auto_watermark_interval=self._config.get_auto_watermark_interval(),
+            time_characteristic=self._time,
+            job_parameters=self._config.get_global_job_parameters(),
+            clock=self._clock or wall_clock,
+        )
+        return RunningJob(SparkJob(graph, options, job_name or "tidegate"), job_name or "job", on_end)
 
     def _execute_and_collect(self, stream: DataStream, job_name: str | None, limit: int | None) -> Any:
         results = CloseableIterator()

@@ -10,12 +10,11 @@ from typing import Any, Final
 
 from tidegate.core.operator import Operator
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.source import SourceFunction
 from tidegate.core.source_context import SourceContext, create_source_context
 from tidegate.core.time import Clock, TimeCharacteristic
 from tidegate.graph.nodes import SourceNode
 from tidegate.graph.stream_graph import StreamGraph
-from tidegate.local.readers import BlockingReader, ChannelReader, FunctionReader, IteratorReader, ThreadReader
+from tidegate.ingest.readers import ChannelReader, ThreadReader, create_reader, read_in_turn
 from tidegate.local.source_alignment import SourceAlignment
 from tidegate.local.topology import Topology
 
@@ -115,19 +114,10 @@ class LocalJob:
                 operator.poll()
 
     def _read(self) -> int:
-        """Read what is at hand. Several channels are read in turn, an element each: by position, then by channel."""
+        """Read what is at hand from the channels that may be read."""
         self._alignment.update()
         readers = [r for r in self._readers if not r.has_ended and self._alignment.may_read(*self._places[r])]
-        if len(readers) == 1:
-            return readers[0].read_some(_READ_AT_ONCE)
-        total = 0
-        while total < _READ_AT_ONCE and readers:
-            count = sum(reader.read_some(1) for reader in readers)
-            readers = [reader for reader in readers if not reader.has_ended]
-            total += count
-            if count == 0:
-                break
-        return total
+        return read_in_turn(readers, _READ_AT_ONCE)
 
     def _keep_time(self) -> None:
         now = self._options.clock()
@@ -170,14 +160,7 @@ class LocalJob:
             skip, has_ended, saved_context = state
             context.restore(saved_context)
         name = f"{self._graph.uid(node)}/{channel}"
-        source = node.source
-        reader: ChannelReader
-        if isinstance(function := getattr(source, "function", None), SourceFunction):
-            reader = FunctionReader(name, context, self._wake, function)
-        elif source.is_blocking:
-            reader = BlockingReader(name, context, self._wake, source, channel)
-        else:
-            reader = IteratorReader(name, context, source, channel, skip=skip)
+        reader = create_reader(name, context, self._wake, node.source, channel, skip=skip)
         if state is not None:
             reader.has_ended = has_ended
         return reader

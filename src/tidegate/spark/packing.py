@@ -16,6 +16,9 @@ MAX_PACKET_BYTES: Final = 16 * 1024 * 1024
 SINK_STAGE: Final = -1
 """The stage number of rows that leave the query."""
 
+METRICS_EDGE: Final = "metrics"
+"""The edge of items that report metrics to the driver."""
+
 Order = tuple[Any, ...]
 """`(position, channel, index, index, ...)`: an output's order is its cause's with its own index behind."""
 
@@ -30,7 +33,11 @@ class Clock(NamedTuple):
     now: int
 
 
-Payload = Watermark | WatermarkStatus | Join | Clock
+class Tick(NamedTuple):
+    """Nothing but a reason for a batch: the clock has moved."""
+
+
+Payload = Watermark | WatermarkStatus | Join | Clock | Tick
 
 
 class Item(NamedTuple):

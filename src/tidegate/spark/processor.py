@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pandas as pd
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from tidegate.spark.packing import Item, pack, unpack
-from tidegate.spark.stage import Stage, StageOptions, Target
+from tidegate.spark.routing import Target
+from tidegate.spark.stage import Stage, StageOptions
 
 ROW_SCHEMA: Final = "stage int, gid int, payload binary"
 _STATE_KEY: Final = "name string"

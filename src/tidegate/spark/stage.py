@@ -6,46 +6,25 @@ Nothing here imports pyspark: a stage takes packets and a view onto state, and g
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tidegate.core.hashing import stable_hash
 from tidegate.core.metric_group import MetricGroup
 from tidegate.core.operator import ChainOperator, Operator, OperatorContext, TaskOperator
 from tidegate.core.outputs import OperatorOutput, Receiver, TypedReceiver
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.core.sink import SinkSpec
 from tidegate.core.task import Task
-from tidegate.errors import InvalidValueError, TidegateError, UserCodeError
-from tidegate.graph.nodes import (
-    Broadcast,
-    ChainNode,
-    Custom,
-    Forward,
-    Input,
-    KeyBy,
-    Node,
-    Partitioning,
-    Rebalance,
-    SourceNode,
-    Stream,
-    TaskNode,
-)
+from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
 from tidegate.graph.plan import Plan
-from tidegate.spark.packing import SINK_STAGE, Clock, Item, Join, Order
+from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Clock, Item, Join, Order, Tick
+from tidegate.spark.routing import Exchange, Outbox, Target, edge_name, known_channels, parse_edge, readers_of
 from tidegate.spark.state_backend import BlobCache, Blobs, BucketStore, TimerBuckets
 
 BEFORE_RECORDS: Final = -(2**62)
 AFTER_RECORDS: Final = 2**62
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where a packet goes: a stage and a subtask of it; sinks have no subtask."""
-
-    stage: int
-    subtask: int
+TICK_MILLIS: Final = 1_000
 
 
 @dataclass(slots=True)
@@ -78,7 +57,7 @@ class Stage:
         self._task_channels: dict[int, list[dict[str, int]]] = {}
         self._sources: dict[tuple[int, str], OperatorOutput] = {}
         self._nodes = {node.number: node for node in self._plan.stages[number].nodes}
-        self._readers = _readers(self._plan)
+        self._readers = readers_of(self._plan)
 
     def process(self, items: list[Item], now: int) -> Iterator[tuple[Target, list[Item]]]:
         """One micro-batch: the clock, then what arrived in order, then what time asks for at the end."""
@@ -89,7 +68,7 @@ class Stage:
         for operator in list(self._operators.values()):
             operator.on_clock()
         for item in sorted(items, key=lambda item: (item.order, item.channel)):
-            if not isinstance(item.progress, Clock):
+            if not isinstance(item.progress, Clock | Tick):
                 self._at(item.order)
                 self._deliver(item)
         self._at((AFTER_RECORDS, ""))
@@ -116,7 +95,7 @@ class Stage:
         assert isinstance(operator, TaskOperator)
         meta = self._meta.setdefault(graph.uid(node), {})
         operator.setup(self._context(node, output, meta, graph.parallelism[node.number]))
-        channels = meta.setdefault("channels", [_known_channels(i, self._plan) for i in node.inputs])
+        channels = meta.setdefault("channels", [known_channels(i, self._plan) for i in node.inputs])
         task = Task(operator, [len(names) for names in channels])
         if "state" in meta:
             task.restore(meta["state"])
@@ -151,7 +130,10 @@ class Stage:
         """The instances of a source channel, or of a chain behind another stage, in this subtask."""
         if isinstance(node, SourceNode):
             if (node.number, channel) not in self._sources:
-                self._sources[(node.number, channel)] = self._output(node, channel)
+                output = self._sources[(node.number, channel)] = self._output(node, channel)
+                saved = self._meta.get("sources", {}).get((node.number, channel))
+                if saved is not None:
+                    output.restore(saved)
         elif isinstance(node, ChainNode):
             self._chain(node, channel)
 
@@ -197,14 +179,14 @@ class Stage:
             edge = edge_name(reader, input_index, position)
             if isinstance(reader, ChainNode):
                 if isinstance(reader.spec, SinkSpec):
-                    yield stream, _Outbox(self, Target(SINK_STAGE, 0), edge, channel)
+                    yield stream, Outbox(self, Target(SINK_STAGE, 0), edge, channel)
                 elif self._plan.stage_of[reader.number] == self._number:
                     yield stream, self._chain(reader, channel)
                 else:
                     target = Target(self._plan.stage_of[reader.number], self._subtask)
-                    yield stream, _Outbox(self, target, edge, channel)
+                    yield stream, Outbox(self, target, edge, channel)
             elif isinstance(reader, TaskNode):
-                yield stream, _Exchange(self, reader, reader.inputs[input_index].partitioning, edge, channel)
+                yield stream, Exchange(self, self._plan, reader, reader.inputs[input_index].partitioning, edge, channel)
 
     # Running
 
@@ -223,7 +205,7 @@ class Stage:
             output = self._sources[(node.number, item.channel)]
             if item.progress is None:
                 output.collect(item.value, item.timestamp)
-            elif not isinstance(item.progress, Join | Clock):
+            elif isinstance(item.progress, Watermark | WatermarkStatus):
                 output.emit(item.progress)
             return
         assert isinstance(node, ChainNode)
@@ -273,12 +255,22 @@ class Stage:
     def _end_batch(self) -> None:
         for operator in list(self._operators.values()):
             operator.drain()
-        interval = self._options.auto_watermark_interval
-        last = self._meta.get("probed_at")
-        if interval > 0 and (last is None or self._now - last >= interval):
+        if self._is_probe_due():
             self._meta["probed_at"] = self._now
             for operator in list(self._operators.values()):
                 operator.on_periodic_emit()
+        metrics = {uid: values for uid, values in self.metrics().items() if values}
+        if metrics:
+            item = Item(self.next_order(), METRICS_EDGE, "", value=(self._subtask, metrics))
+            self.send(Target(SINK_STAGE, self._subtask), item)
+
+    def _is_probe_due(self) -> bool:
+        """The auto-watermark interval, rounded up to the batch; only one longer than a tick can be missed."""
+        interval = self._options.auto_watermark_interval
+        if interval <= 0:
+            return False
+        last = self._meta.get("probed_at")
+        return last is None or interval <= TICK_MILLIS or self._now - last >= interval
 
     def _save(self) -> None:
         chains = self._meta.setdefault("chains", {})
@@ -291,6 +283,7 @@ class Stage:
             operator.close()
         for store in self._stores:
             store.finish()
+        self._meta["sources"] = {place: output.snapshot() for place, output in self._sources.items()}
         self._cache.replace("meta", self._meta)
         self._cache.flush()
 
@@ -311,142 +304,3 @@ class Stage:
 
     def send(self, target: Target, item: Item) -> None:
         self._out[target].append(item)
-
-
-class _Outbox:
-    """Sends everything to one target."""
-
-    def __init__(self, stage: Stage, target: Target, edge: str, channel: str) -> None:
-        self._stage = stage
-        self._target = target
-        self._edge = edge
-        self._channel = channel
-
-    def process_element(self, value: Any, timestamp: int | None) -> None:
-        order = self._stage.next_order()
-        self._stage.send(self._target, Item(order, self._edge, self._channel, None, value, timestamp))
-
-    def process_watermark(self, watermark: Watermark) -> None:
-        self._progress(watermark)
-
-    def process_status(self, status: WatermarkStatus) -> None:
-        self._progress(status)
-
-    def _progress(self, progress: Watermark | WatermarkStatus) -> None:
-        item = Item(self._stage.next_order(), self._edge, self._channel, progress=progress)
-        self._stage.send(self._target, item)
-
-
-class _Exchange:
-    """Sends elements to the subtask of their key, watermarks and statuses to all."""
-
-    def __init__(self, stage: Stage, reader: TaskNode, partitioning: Partitioning, edge: str, channel: str) -> None:
-        plan = stage._plan
-        self._stage = stage
-        self._edge = edge
-        self._channel = channel
-        self._name = plan.graph.name(reader)
-        count = plan.graph.parallelism[reader.number]
-        self._targets = [Target(plan.stage_of[reader.number], index) for index in range(count)]
-        self._choose = self._chooser(partitioning)
-        self._turn = stable_hash(channel)
-
-    def process_element(self, value: Any, timestamp: int | None) -> None:
-        order = self._stage.next_order()
-        key, targets = self._choose(value)
-        item = Item(order, self._edge, self._channel, key, value, timestamp)
-        for target in targets:
-            self._stage.send(target, item)
-
-    def process_watermark(self, watermark: Watermark) -> None:
-        self._progress(watermark)
-
-    def process_status(self, status: WatermarkStatus) -> None:
-        self._progress(status)
-
-    def _progress(self, progress: Watermark | WatermarkStatus) -> None:
-        item = Item(self._stage.next_order(), self._edge, self._channel, progress=progress)
-        for target in self._targets:
-            self._stage.send(target, item)
-
-    def _chooser(self, partitioning: Partitioning) -> Callable[[Any], tuple[Any, list[Target]]]:
-        targets = self._targets
-        count = len(targets)
-        match partitioning:
-            case KeyBy(selector=selector):
-                return lambda value: self._by_key(selector, value)
-            case Broadcast():
-                return lambda _: (None, targets)
-            case Forward():
-                mine = [targets[stable_hash(self._channel) % count]]
-                return lambda _: (None, mine)
-            case Rebalance():
-                return lambda _: (None, [targets[self._next_turn() % count]])
-            case Custom(partition=partition, selector=selector):
-                return lambda value: (None, [self._by_partitioner(partition, selector, value)])
-
-    def _by_key(self, selector: Callable[[Any], Any], value: Any) -> tuple[Any, list[Target]]:
-        try:
-            key = selector(value)
-        except TidegateError:
-            raise
-        except Exception as error:
-            raise UserCodeError(
-                f"{self._name}: the key selector raised {type(error).__name__}: {error}, for the record {value!r}"
-            ) from error
-        return key, [self._targets[stable_hash(key) % len(self._targets)]]
-
-    def _by_partitioner(self, partition: Any, selector: Any, value: Any) -> Target:
-        chosen = partition(selector(value), len(self._targets))
-        if not isinstance(chosen, int) or not 0 <= chosen < len(self._targets):
-            raise InvalidValueError(
-                f"{self._name}: the partitioner gave {chosen!r} for {value!r}; "
-                f"it must give an index from 0 to {len(self._targets) - 1}"
-            )
-        return self._targets[chosen]
-
-    def _next_turn(self) -> int:
-        self._turn += 1
-        return self._turn
-
-
-def edge_name(reader: Node, input_index: int, position: int) -> str:
-    """The name of one stream into one input of a node."""
-    return f"{reader.number}.{input_index}.{position}"
-
-
-def parse_edge(edge: str) -> tuple[int, int, int]:
-    number, input_index, position = edge.split(".")
-    return int(number), int(input_index), int(position)
-
-
-Reader = tuple[Node, int, int, Stream]
-
-
-def _readers(plan: Plan) -> dict[int, list[Reader]]:
-    """Who reads each node: the reader, its input, the place of the stream there, and the stream."""
-    readers: dict[int, list[Reader]] = defaultdict(list)
-    for node in plan.graph.nodes:
-        inputs = node.inputs if isinstance(node, TaskNode) else [Input(node.upstream, Forward())]
-        for input_index, task_input in enumerate(inputs):
-            for position, stream in enumerate(task_input.streams):
-                readers[stream.node.number].append((node, input_index, position, stream))
-    return readers
-
-
-def _known_channels(task_input: Input, plan: Plan) -> dict[str, int]:
-    """The channels of an input that are known before anything came, by name, with their index in the valve."""
-    names = [
-        f"{position}:{channel}"
-        for position, stream in enumerate(task_input.streams)
-        for channel in _channels_of(stream.node, plan)
-    ]
-    return {name: index for index, name in enumerate(names)}
-
-
-def _channels_of(node: Node, plan: Plan) -> list[str]:
-    if isinstance(node, SourceNode):
-        return list(node.source.channels())
-    if isinstance(node, TaskNode):
-        return [f"{plan.graph.uid(node)}/{index}" for index in range(plan.graph.parallelism[node.number])]
-    return [channel for stream in node.upstream for channel in _channels_of(stream.node, plan)]

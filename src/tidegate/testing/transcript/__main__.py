@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tidegate.testing.transcript", description="Run conformance transcripts."
     )
-    parser.add_argument("--on", choices=["core", "local"], required=True, help="what executes the cases")
+    parser.add_argument("--on", choices=["core", "local", "spark"], required=True, help="what executes the cases")
     parser.add_argument("--batches", default="one", metavar="one|each|random:SEED", help="how a script is cut")
     parser.add_argument("paths", nargs="+", metavar="FILE_OR_FOLDER")
     options = parser.parse_args(arguments)
@@ -29,19 +29,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(paths: Sequence[str], executor: str, batches: Batches) -> int:
-    passed = failed = skipped = 0
-    for case in load_cases(paths):
-        if executor == "core" and case.kind not in CORE_KINDS:
-            skipped += 1
-            continue
-        failure = run_case(case, batches)
-        if failure is None:
-            passed += 1
-        else:
-            failed += 1
+    cases = list(load_cases(paths))
+    chosen = [case for case in cases if _runs_on(case, executor)]
+    if executor == "spark":
+        from tidegate.testing.transcript.spark_cases import run_spark_cases
+
+        failures = run_spark_cases(chosen, batches)
+    else:
+        failures = [run_case(case, batches) for case in chosen]
+    for case, failure in zip(chosen, failures, strict=True):
+        if failure is not None:
             print(f"{case.file}: {case.name}: step {failure.step}: expected {failure.expected}, got {failure.got}")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    failed = sum(failure is not None for failure in failures)
+    print(f"{len(chosen) - failed} passed, {failed} failed, {len(cases) - len(chosen)} skipped")
     return 1 if failed else 0
+
+
+def _runs_on(case: Case, executor: str) -> bool:
+    if executor == "core":
+        return case.kind in CORE_KINDS
+    if executor == "spark":
+        return case.kind == "pipeline" and case.fields.get("spark", True) is not False
+    return True
 
 
 def run_case(case: Case, batches: Batches) -> Failure | None:

@@ -1,4 +1,4 @@
-"""How a local job reads its sources: at once what is at hand, through a queue what has to be waited for."""
+"""How a job reads its sources: at once what is at hand, through a queue what has to be waited for."""
 
 from __future__ import annotations
 
@@ -190,3 +190,29 @@ class _RemoteContext(SourceContext):
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         raise ClosedError("a source function cannot restore a snapshot")
+
+
+def create_reader(
+    name: str, context: SourceContext, wake: threading.Event, source: Any, channel: str, *, skip: int = 0
+) -> ChannelReader:
+    """The reader that fits a source; `skip` elements were read before a restart."""
+    function = getattr(source, "function", None)
+    if isinstance(function, SourceFunction):
+        return FunctionReader(name, context, wake, function)
+    if source.is_blocking:
+        return BlockingReader(name, context, wake, source, channel)
+    return IteratorReader(name, context, source, channel, skip=skip)
+
+
+def read_in_turn(readers: list[ChannelReader], limit: int) -> int:
+    """Read what is at hand. Several channels are read in turn, an element each: by position, then by channel."""
+    if len(readers) == 1:
+        return readers[0].read_some(limit)
+    total = 0
+    while total < limit and readers:
+        count = sum(reader.read_some(1) for reader in readers)
+        readers = [reader for reader in readers if not reader.has_ended]
+        total += count
+        if count == 0:
+            break
+    return total

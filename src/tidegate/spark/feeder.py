@@ -1,0 +1,149 @@
+"""Feeds the spool from sources that live in the driver: collections, sockets, source functions."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tidegate.core.hashing import stable_hash
+from tidegate.core.outputs import OperatorOutput
+from tidegate.core.records import Watermark, WatermarkStatus
+from tidegate.core.source_context import create_source_context
+from tidegate.core.time import Clock, TimeCharacteristic
+from tidegate.graph.nodes import SourceNode
+from tidegate.graph.stream_graph import StreamGraph
+from tidegate.ingest.readers import ChannelReader, ThreadReader, create_reader, read_in_turn
+from tidegate.spark.packing import Item, Payload
+from tidegate.spark.routing import edge_name
+from tidegate.spark.spool import Spool
+
+_READ_AT_ONCE: Final = 20_000
+
+
+class Feeder:
+    """Reads every driver-side source through its source context into the spool.
+
+    What was spooled is remembered beside it, so that a restart goes on behind it.
+    """
+
+    def __init__(
+        self,
+        graph: StreamGraph,
+        spool: Spool,
+        parallelism: int,
+        clock: Clock,
+        *,
+        time_characteristic: TimeCharacteristic,
+        auto_watermark_interval: int,
+    ) -> None:
+        self._spool = spool
+        self._parallelism = parallelism
+        self._clock = clock
+        self._interval = auto_watermark_interval
+        self._next_probe = clock() + auto_watermark_interval
+        self.wake = threading.Event()
+        self._pending: dict[tuple[int, int], list[Item]] = defaultdict(list)
+        self._position_file: Path = spool.folder.parent / "positions.json"
+        self._positions: dict[str, list[Any]] = _load(self._position_file)
+        self._readers: dict[str, ChannelReader] = {}
+        for node in graph.nodes:
+            if isinstance(node, SourceNode):
+                for channel in node.source.channels():
+                    name = f"{graph.uid(node)}/{channel}"
+                    self._readers[name] = self._create(node, channel, name, time_characteristic)
+
+    @property
+    def has_ended(self) -> bool:
+        return all(reader.has_ended for reader in self._readers.values())
+
+    def start(self) -> None:
+        for reader in self._readers.values():
+            if isinstance(reader, ThreadReader) and not reader.has_ended:
+                reader.start()
+
+    def step(self) -> int:
+        """Spool what is at hand. Returns how many elements that were."""
+        self.wake.clear()
+        count = read_in_turn([r for r in self._readers.values() if not r.has_ended], _READ_AT_ONCE)
+        now = self._clock()
+        if self._interval > 0 and now >= self._next_probe:
+            self._next_probe = now + self._interval
+            for reader in self._readers.values():
+                if not reader.has_ended:
+                    reader.context.on_periodic_emit()
+        self._flush()
+        return count
+
+    def end(self) -> None:
+        """End every channel: what is open fires."""
+        for reader in self._readers.values():
+            reader.stop()
+            reader.end()
+        self._flush()
+
+    def stop(self) -> None:
+        for reader in self._readers.values():
+            reader.stop()
+
+    def _create(
+        self, node: SourceNode, channel: str, name: str, time_characteristic: TimeCharacteristic
+    ) -> ChannelReader:
+        position, has_ended = self._positions.get(name, [0, False])
+        receiver = _SpoolReceiver(self, node, channel)
+        context = create_source_context(
+            time_characteristic,
+            OperatorOutput((receiver,)),
+            self._clock,
+            watermark_interval=self._interval or 200,
+        )
+        reader = create_reader(name, context, self.wake, node.source, channel, skip=position)
+        reader.has_ended = has_ended
+        return reader
+
+    def put(self, item: Item) -> None:
+        self._pending[(0, stable_hash(item.channel) % self._parallelism)].append(item)
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        self._spool.write(self._pending)
+        self._pending.clear()
+        self._positions = {name: [r.position, r.has_ended] for name, r in self._readers.items()}
+        self._position_file.write_text(json.dumps(self._positions), encoding="utf-8")
+
+
+class _SpoolReceiver:
+    """The end of a source context: what it emits becomes items, numbered in order."""
+
+    def __init__(self, feeder: Feeder, node: SourceNode, channel: str) -> None:
+        self._feeder = feeder
+        self._edge = edge_name(node, 0, 0)
+        self._channel = channel
+        self._number = 0
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        self._feeder.put(Item(self._order(), self._edge, self._channel, None, value, timestamp))
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        self._progress(watermark)
+
+    def process_status(self, status: WatermarkStatus) -> None:
+        self._progress(status)
+
+    def _progress(self, progress: Payload) -> None:
+        self._feeder.put(Item(self._order(), self._edge, self._channel, progress=progress))
+
+    def _order(self) -> tuple[int, str]:
+        self._number += 1
+        return (self._number, self._channel)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    positions: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return dict(positions)

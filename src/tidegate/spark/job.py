@@ -1,0 +1,203 @@
+"""A job on Spark: one streaming query, fed through the spool, with its sinks in the driver."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+
+from tidegate.core.time import Clock, TimeCharacteristic
+from tidegate.errors import SnapshotError
+from tidegate.graph.plan import Plan
+from tidegate.graph.stream_graph import StreamGraph
+from tidegate.spark.compiler import compile_plan
+from tidegate.spark.errors import translate
+from tidegate.spark.feeder import Feeder
+from tidegate.spark.packing import SINK_STAGE, Item, Tick
+from tidegate.spark.placement import group_keys
+from tidegate.spark.session import apply_settings, get_session
+from tidegate.spark.sinks import DriverSinks
+from tidegate.spark.spool import Spool
+from tidegate.spark.stage import TICK_MILLIS, StageOptions
+
+_POLL_SECONDS: Final = 0.05
+
+
+def wall_clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """How a job runs on Spark; times in milliseconds."""
+
+    spark: Any = None
+    parallelism: int = 2
+    checkpoint: str | None = None
+    trigger: str = "0 seconds"
+    auto_watermark_interval: int = 200
+    time_characteristic: TimeCharacteristic = TimeCharacteristic.EventTime
+    job_parameters: Mapping[str, str] = field(default_factory=dict)
+    clock: Clock = wall_clock
+
+
+class SparkJob:
+    """Runs a graph as a streaming query. `stop` and `drain` may be called from other threads."""
+
+    def __init__(self, graph: StreamGraph, options: SparkOptions, name: str = "tidegate") -> None:
+        self._options = options
+        self._name = name
+        self._plan = Plan.of(graph)
+        self._parallelism = max([options.parallelism, *graph.parallelism.values()])
+        self._folder = Path(options.checkpoint or tempfile.mkdtemp(prefix="tidegate-"))
+        self._is_temporary = options.checkpoint is None
+        self._check_program()
+        keys = group_keys(self._parallelism)
+        self._stage_options = StageOptions(
+            self._plan, self._parallelism, options.auto_watermark_interval, dict(options.job_parameters)
+        )
+        self.spool = Spool(self._folder / "spool", keys)
+        self._keys = keys
+        self.sinks = DriverSinks(self._plan, options.clock)
+        self._sinks_file = self._folder / "sinks.state"
+        if self._sinks_file.exists():
+            self.sinks.restore(cloudpickle.loads(self._sinks_file.read_bytes()))
+        self._is_stopping = False
+        self._is_draining = False
+        self._query: Any = None
+
+    @property
+    def num_stages(self) -> int:
+        return len(self._plan.stages)
+
+    def run(self) -> None:
+        """Run until every source has ended, or until `stop`."""
+        feeder = Feeder(
+            self._plan.graph,
+            self.spool,
+            self._parallelism,
+            self._options.clock,
+            time_characteristic=self._options.time_characteristic,
+            auto_watermark_interval=self._options.auto_watermark_interval,
+        )
+        self.start()
+        try:
+            feeder.start()
+            self._feed(feeder)
+            if not self._is_stopping:
+                self.process_all()
+        finally:
+            feeder.stop()
+            self.finish()
+
+    def start(self) -> None:
+        """Start the query."""
+        session: SparkSession = get_session(self._options.spark, self._parallelism)
+        apply_settings(session, self._parallelism)
+        rows = compile_plan(session, self._stage_options, self.spool, self._keys)
+        self.sinks.open()
+        self._query = (
+            rows.writeStream.queryName(self._name.replace("`", "'"))
+            .foreachBatch(self._write)
+            .option("checkpointLocation", str(self._folder / "query"))
+            .trigger(processingTime=self._options.trigger)
+            .start()
+        )
+
+    def process_all(self) -> None:
+        """Wait until everything that is in the spool has been processed."""
+        try:
+            self._query.processAllAvailable()
+        except Exception as error:
+            raise translate(error) from error
+
+    def finish(self) -> None:
+        """Stop the query and close the sinks; what a temporary checkpoint held goes."""
+        if self._query is not None:
+            self._query.stop()
+            self._query = None
+        self.sinks.close()
+        if self._is_temporary:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def stop(self) -> None:
+        self._is_stopping = True
+
+    def drain(self) -> None:
+        self._is_draining = True
+
+    def metrics(self) -> dict[str, list[dict[str, int]]]:
+        return self.sinks.metrics()
+
+    def _feed(self, feeder: Feeder) -> None:
+        next_tick = self._options.clock() + TICK_MILLIS
+        while not self._is_stopping and not feeder.has_ended:
+            if self._is_draining:
+                feeder.end()
+                return
+            count = feeder.step()
+            now = self._options.clock()
+            if now >= next_tick:
+                next_tick = now + TICK_MILLIS
+                self.tick()
+            self._check_query()
+            if count == 0:
+                feeder.wake.wait(_POLL_SECONDS)
+
+    def tick(self) -> None:
+        """Make a batch in which every subtask of every stage looks at the clock."""
+        item = Item((0, ""), "", "", progress=Tick())
+        stages = range(len(self._plan.stages))
+        self.spool.write({(stage, subtask): [item] for stage in stages for subtask in range(self._parallelism)})
+
+    def _check_query(self) -> None:
+        error = self._query.exception()
+        if error is not None:
+            raise translate(error) from error
+
+    def _write(self, rows: DataFrame, batch_id: int) -> None:
+        payloads = [bytes(row.payload) for row in rows.collect() if row.stage == SINK_STAGE]
+        self.sinks.write(payloads)
+        temporary = self._sinks_file.with_suffix(".tmp")
+        temporary.write_bytes(cloudpickle.dumps(self.sinks.snapshot()))
+        temporary.replace(self._sinks_file)
+
+    def _check_program(self) -> None:
+        """Refuse a checkpoint of another program: state is found by uid and stage."""
+        path = self._folder / "program.json"
+        graph = self._plan.graph
+        stages = {graph.uid(node): self._plan.stage_of[node.number] for node in graph.nodes}
+        program = {"parallelism": self._parallelism, "stages": stages}
+        if path.exists():
+            saved = json.loads(path.read_text(encoding="utf-8"))
+            _compare(saved, program, str(self._folder))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(program, indent=1), encoding="utf-8")
+
+
+def _compare(saved: Mapping[str, Any], program: Mapping[str, Any], folder: str) -> None:
+    if saved["parallelism"] != program["parallelism"]:
+        raise SnapshotError(
+            f"checkpoint {folder} was written with parallelism {saved['parallelism']}, the job has "
+            f"{program['parallelism']}; parallelism is fixed for a checkpoint"
+        )
+    before, after = max(saved["stages"].values()), max(program["stages"].values())
+    if before != after:
+        raise SnapshotError(
+            f"checkpoint {folder} has {before + 1} stages, the program has {after + 1}; a change that needs another "
+            "number of stages starts from a new checkpoint"
+        )
+    for uid, stage in program["stages"].items():
+        if saved["stages"].get(uid, stage) != stage:
+            raise SnapshotError(
+                f"operator {uid!r} was in stage {saved['stages'][uid]} of checkpoint {folder} and is in stage {stage} "
+                "now; its state would not be found"
+            )

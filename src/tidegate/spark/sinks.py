@@ -1,0 +1,116 @@
+"""Sinks in the driver's process: each batch's results in order, and one watermark over all channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.core.operator import OperatorContext
+from tidegate.core.outputs import OperatorOutput
+from tidegate.core.records import Watermark, WatermarkStatus
+from tidegate.core.sink import SinkSpec
+from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.time import MIN_TIME, Clock
+from tidegate.core.valve import StatusWatermarkValve
+from tidegate.graph.nodes import ChainNode
+from tidegate.graph.plan import Plan
+from tidegate.spark.packing import METRICS_EDGE, Item, Order, unpack
+from tidegate.spark.routing import channels_of, parse_edge
+
+
+class DriverSinks:
+    """All sinks of a job. Fed with the rows of one batch at a time."""
+
+    def __init__(self, plan: Plan, clock: Clock) -> None:
+        self._sinks: dict[int, _Sink] = {}
+        for node in plan.graph.nodes:
+            if isinstance(node, ChainNode) and isinstance(node.spec, SinkSpec):
+                self._sinks[node.number] = _Sink(node, plan, clock)
+        self._metrics: dict[tuple[str, int], dict[str, int]] = {}
+        self.current_order: Order = ()
+        """The order of the item that a sink is being given."""
+
+    def open(self) -> None:
+        for sink in self._sinks.values():
+            sink.operator.open()
+
+    def close(self) -> None:
+        for sink in self._sinks.values():
+            sink.operator.close()
+
+    def write(self, payloads: list[bytes]) -> None:
+        """Give a batch's items to their sinks, in the order of their causes."""
+        items = [item for payload in payloads for item in unpack(payload)]
+        for item in sorted(items, key=lambda item: (item.order, item.channel)):
+            if item.edge == METRICS_EDGE:
+                subtask, metrics = item.value
+                for uid, values in metrics.items():
+                    self._metrics[(uid, subtask)] = values
+            else:
+                self.current_order = item.order
+                number, _, position = parse_edge(item.edge)
+                self._sinks[number].process(item, position)
+
+    def snapshot(self) -> Snapshot:
+        return make_snapshot(
+            "sinks",
+            1,
+            sinks={number: sink.snapshot() for number, sink in self._sinks.items()},
+            metrics=self._metrics,
+        )
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        fields = open_snapshot(snapshot, "sinks", 1)
+        self._metrics = dict(fields["metrics"])
+        for number, state in fields["sinks"].items():
+            if number in self._sinks:
+                self._sinks[number].restore(state)
+
+    def metrics(self) -> dict[str, list[dict[str, int]]]:
+        found: dict[str, list[dict[str, int]]] = {}
+        for uid, subtask in sorted(self._metrics):
+            found.setdefault(uid, []).append(self._metrics[(uid, subtask)])
+        return found
+
+    def watermark(self, number: int) -> int:
+        """The watermark that a sink has seen."""
+        return self._sinks[number].last_watermark
+
+
+class _Sink:
+    """One sink with a valve over the channels that feed it."""
+
+    def __init__(self, node: ChainNode, plan: Plan, clock: Clock) -> None:
+        assert isinstance(node.spec, SinkSpec)
+        self.operator = node.spec.create()
+        self.operator.setup(OperatorContext(plan.graph.name(node), OperatorOutput(), clock))
+        names = [f"{position}:{c}" for position, s in enumerate(node.streams) for c in channels_of(s.node, plan)]
+        self._channels = {name: index for index, name in enumerate(names)}
+        self._valve = StatusWatermarkValve(len(names))
+        self.last_watermark = MIN_TIME
+
+    def snapshot(self) -> Any:
+        return [self._channels, self._valve.snapshot(), self.last_watermark]
+
+    def restore(self, state: Any) -> None:
+        self._channels, valve, self.last_watermark = state
+        self._valve = StatusWatermarkValve.restore(valve)
+
+    def process(self, item: Item, position: int) -> None:
+        progress: Any = item.progress
+        if progress is None:
+            self.operator.process_element(item.value, item.timestamp)
+            return
+        name = f"{position}:{item.channel}"
+        if name not in self._channels:
+            self._channels[name], _ = self._valve.add_channel()
+        if isinstance(progress, Watermark):
+            emitted = self._valve.input_watermark(progress, self._channels[name])
+        elif isinstance(progress, WatermarkStatus):
+            emitted = self._valve.input_status(progress, self._channels[name])
+        else:
+            return
+        for item_out in emitted:
+            if isinstance(item_out, Watermark):
+                self.last_watermark = item_out.timestamp
+                self.operator.process_watermark(item_out)
