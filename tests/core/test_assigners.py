@@ -206,7 +206,7 @@ def test_only_sliding_count_windows_evict_by_themselves() -> None:
     [
         (
             lambda: TumblingEventTimeWindows.of(ms(0)),
-            "TumblingEventTimeWindows: size must be longer than 0 ms, got 0 ms",
+            "TumblingEventTimeWindows: size must be longer than 0 ms, got 0",
         ),
         (lambda: TumblingProcessingTimeWindows.of(ms(-5)), "TumblingProcessingTimeWindows: size must be longer than 0"),
         (
@@ -244,7 +244,7 @@ def test_natural_windows_start_with_the_first_element_of_the_clock() -> None:
 
 
 def test_random_windows_are_shifted_by_less_than_their_size_and_alike_on_every_run() -> None:
-    def starts() -> list[tuple[int, int] | None]:
+    def starts() -> list[tuple[int, ...] | None]:
         harness = Windowing(TumblingEventTimeWindows.of(ms(1000), None, WindowStagger.RANDOM))
         for timestamp in (100, 1100, 2100):
             harness.add("x", timestamp)

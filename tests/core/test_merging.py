@@ -176,9 +176,7 @@ def test_an_aggregate_function_without_merge_says_that_sessions_need_it() -> Non
 
 
 def test_a_trigger_that_cannot_merge_is_refused_with_sessions() -> None:
-    with pytest.raises(
-        InvalidValueError, match=r"DeltaTrigger cannot merge, and EventTimeSessionWindows merges windows"
-    ):
+    with pytest.raises(InvalidValueError, match="DeltaTrigger cannot merge, and EventTimeSessionWindows merges"):
         WindowSpec(
             EventTimeSessionWindows.with_gap(ms(10)), ListContents(), trigger=DeltaTrigger.of(1, lambda a, b: 0.0)
         )

@@ -22,7 +22,7 @@ LATE = OutputTag("late")
 
 class Fired(NamedTuple):
     key: Any
-    span: tuple[int, int] | None
+    span: tuple[int, ...] | None
     values: list[Any]
 
 
@@ -52,17 +52,17 @@ class Windowing(OneInputHarness):
         )
         super().__init__(spec, key_selector=0)
 
-    def add(self, value: Any, timestamp: int | None = None, key: Any = "a") -> list[Fired]:
+    def add(self, value: Any, timestamp: int | None = None, key: Any = "a") -> list[Any]:
         self.process_element((key, value), timestamp)
         return self.fired()
 
-    def advance(self, watermark: int) -> list[Fired]:
+    def advance(self, watermark: int) -> list[Any]:
         self.process_watermark(watermark)
         return self.fired()
 
-    def at(self, processing_time: int) -> list[Fired]:
+    def at(self, processing_time: int) -> list[Any]:
         self.set_processing_time(processing_time)
         return self.fired()
 
-    def fired(self) -> list[Fired]:
+    def fired(self) -> list[Any]:
         return [record.value for record in self.outputs()]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tidegate.errors import InvalidTypeError, InvalidValueError
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class TimestampAssigner(ABC):
@@ -38,7 +41,7 @@ class FunctionTimestampAssigner(TimestampAssigner):
 
 @dataclass(frozen=True, slots=True)
 class ColumnTimestampAssigner(TimestampAssigner):
-    """Takes the timestamp from a named field, so that whole columns can be read at once."""
+    """Takes the timestamp from a named field: milliseconds, or a datetime (one without a zone is in UTC)."""
 
     column: str
 
@@ -53,7 +56,15 @@ class ColumnTimestampAssigner(TimestampAssigner):
                 raise InvalidValueError(
                     f"with_timestamp_column: the record {value!r} has no field {self.column!r}"
                 ) from None
+        if isinstance(timestamp, datetime.datetime):
+            return _epoch_millis(timestamp)
         return timestamp  # type: ignore[no-any-return]  # checked by the operator, which knows its own name
+
+
+def _epoch_millis(moment: datetime.datetime) -> int:
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=datetime.UTC)
+    return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
 
 
 def as_timestamp_assigner(assigner: Any) -> TimestampAssigner:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from tidegate.common.configuration import Configuration
@@ -10,6 +10,7 @@ from tidegate.common.execution_config import ExecutionConfig
 from tidegate.common.job_execution_result import JobExecutionResult
 from tidegate.common.typeinfo import as_type
 from tidegate.core.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.core.source import Source
 from tidegate.core.strategy import NoWatermarks, WatermarkStrategy
 from tidegate.core.time import TimeCharacteristic
@@ -113,9 +114,28 @@ class StreamExecutionEnvironment:
             return stream
         return stream._chain("assign_timestamps_and_watermarks", AssignWatermarksSpec(strategy), type_info)
 
-    def from_dataframe(self, df: Any, **options: Any) -> DataStream:
-        """Any streaming DataFrame."""
-        raise UnsupportedError("from_dataframe needs the Spark runtime, which this version does not have yet")
+    def from_dataframe(
+        self,
+        df: Any,
+        channel: str | Sequence[str] | None = None,
+        sequence: str | None = None,
+        channels: Sequence[Any] | None = None,
+        *,
+        ordered_across_channels: bool = False,
+        bounded: bool = False,
+    ) -> DataStream:
+        """Any streaming DataFrame; its columns are the fields of the elements.
+
+        `channel` names the partition each row came from (one column or several), `sequence` its order there; Kafka's
+        are found by themselves. `channels` are those that are expected: they hold the watermark until they speak or
+        go idle. `bounded=True` says that the input ends.
+        """
+        if self._runtime != "spark":
+            raise InvalidValueError("from_dataframe needs runtime='spark'; on the local runtime use from_collection")
+        source = DataFrameSource(
+            df, channel, sequence, channels, ordered_across_channels=ordered_across_channels, bounded=bounded
+        )
+        return self._source(source, "dataframe", None)
 
     def to_dataframe(self, **streams: DataStream) -> Any:
         """Streams of this program as one streaming DataFrame."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from tidegate.core.dataframe_source import DataFrameSource
+from tidegate.graph.nodes import SourceNode
+from tidegate.spark.dataframes import source_rows
 from tidegate.spark.processor import ROW_SCHEMA, StageProcessor
 from tidegate.spark.spool import LINE_PATTERN, Spool
 from tidegate.spark.stage import StageOptions
@@ -18,6 +21,9 @@ def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, gro
         F.regexp_extract("value", LINE_PATTERN, 2).cast("int").alias("gid"),
         F.unbase64(F.regexp_extract("value", LINE_PATTERN, 3)).alias("payload"),
     )
+    for node in options.plan.graph.nodes:
+        if isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource):
+            rows = rows.unionByName(source_rows(node, group_keys))
     for stage in options.plan.stages:
         timed = rows.withColumn("now", F.unix_millis(F.current_timestamp()))
         rows = timed.groupBy("gid").transformWithStateInPandas(

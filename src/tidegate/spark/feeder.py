@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.core.hashing import stable_hash
 from tidegate.core.outputs import OperatorOutput
 from tidegate.core.records import Watermark, WatermarkStatus
@@ -51,7 +52,7 @@ class Feeder:
         self._positions: dict[str, list[Any]] = _load(self._position_file)
         self._readers: dict[str, ChannelReader] = {}
         for node in graph.nodes:
-            if isinstance(node, SourceNode):
+            if isinstance(node, SourceNode) and not isinstance(node.source, DataFrameSource):
                 for channel in node.source.channels():
                     name = f"{graph.uid(node)}/{channel}"
                     self._readers[name] = self._create(node, channel, name, time_characteristic)

@@ -14,14 +14,16 @@ from typing import Any, Final
 import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
+from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.core.time import Clock, TimeCharacteristic
 from tidegate.errors import SnapshotError
+from tidegate.graph.nodes import SourceNode
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.spark.compiler import compile_plan
 from tidegate.spark.errors import translate
 from tidegate.spark.feeder import Feeder
-from tidegate.spark.packing import SINK_STAGE, Item, Tick
+from tidegate.spark.packing import SINK_STAGE, End, Item, Tick
 from tidegate.spark.placement import group_keys
 from tidegate.spark.session import apply_settings, get_session
 from tidegate.spark.sinks import DriverSinks
@@ -70,9 +72,15 @@ class SparkJob:
         self._sinks_file = self._folder / "sinks.state"
         if self._sinks_file.exists():
             self.sinks.restore(cloudpickle.loads(self._sinks_file.read_bytes()))
+        self._frames = [
+            node.source
+            for node in graph.nodes
+            if isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource)
+        ]
         self._is_stopping = False
         self._is_draining = False
         self._query: Any = None
+        self._is_open = False
 
     @property
     def num_stages(self) -> int:
@@ -93,24 +101,64 @@ class SparkJob:
             feeder.start()
             self._feed(feeder)
             if not self._is_stopping:
-                self.process_all()
+                self._complete()
         finally:
             feeder.stop()
             self.finish()
+
+    def _complete(self) -> None:
+        """Everything has been read: process it, and if the input has ended, end time."""
+        if not self._frames:
+            self.process_all()
+            return
+        self._await_query()
+        if self._is_draining or all(source.is_bounded for source in self._frames):
+            self.end_input()
+            self.start()
+            self._await_query()
+
+    def _await_query(self) -> None:
+        """Wait until a query that ends by itself has ended, or is told to stop."""
+        try:
+            next_tick = self._options.clock() + TICK_MILLIS
+            while self._query.isActive and not self._is_stopping and not self._is_draining:
+                self._query.awaitTermination(_POLL_SECONDS)
+                if self._options.trigger != "availableNow" and self._options.clock() >= next_tick:
+                    next_tick = self._options.clock() + TICK_MILLIS
+                    self.tick()
+            if self._query.isActive:
+                self._query.processAllAvailable()
+                self._query.stop()
+            elif self._query.exception() is not None:
+                raise self._query.exception()
+        except Exception as error:
+            raise translate(error) from error
+
+    def end_input(self) -> None:
+        """Put the end of all input into the spool."""
+        item = Item((0, ""), "", "", progress=End())
+        self.spool.write({(0, subtask): [item] for subtask in range(self._parallelism)})
 
     def start(self) -> None:
         """Start the query."""
         session: SparkSession = get_session(self._options.spark, self._parallelism)
         apply_settings(session, self._parallelism)
         rows = compile_plan(session, self._stage_options, self.spool, self._keys)
-        self.sinks.open()
+        if not self._is_open:
+            self.sinks.open()
+            self._is_open = True
         self._query = (
             rows.writeStream.queryName(self._name.replace("`", "'"))
             .foreachBatch(self._write)
             .option("checkpointLocation", str(self._folder / "query"))
-            .trigger(processingTime=self._options.trigger)
+            .trigger(**self._trigger())
             .start()
         )
+
+    def _trigger(self) -> dict[str, Any]:
+        if self._options.trigger == "availableNow" or (self._is_draining and self._frames):
+            return {"availableNow": True}
+        return {"processingTime": self._options.trigger}
 
     def process_all(self) -> None:
         """Wait until everything that is in the spool has been processed."""

@@ -37,7 +37,11 @@ class Tick(NamedTuple):
     """Nothing but a reason for a batch: the clock has moved."""
 
 
-Payload = Watermark | WatermarkStatus | Join | Clock | Tick
+class End(NamedTuple):
+    """The input has ended: every channel of every source."""
+
+
+Payload = Watermark | WatermarkStatus | Join | Clock | Tick | End
 
 
 class Item(NamedTuple):

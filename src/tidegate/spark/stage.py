@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tidegate.core.hashing import stable_hash
 from tidegate.core.metric_group import MetricGroup
 from tidegate.core.operator import ChainOperator, Operator, OperatorContext, TaskOperator
 from tidegate.core.outputs import OperatorOutput, Receiver, TypedReceiver
@@ -18,7 +19,7 @@ from tidegate.core.sink import SinkSpec
 from tidegate.core.task import Task
 from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
 from tidegate.graph.plan import Plan
-from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Clock, Item, Join, Order, Tick
+from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Clock, End, Item, Join, Order, Tick
 from tidegate.spark.routing import Exchange, Outbox, Target, edge_name, known_channels, parse_edge, readers_of
 from tidegate.spark.state_backend import BlobCache, Blobs, BucketStore, TimerBuckets
 
@@ -67,14 +68,44 @@ class Stage:
         self._at((BEFORE_RECORDS, ""))
         for operator in list(self._operators.values()):
             operator.on_clock()
-        for item in sorted(items, key=lambda item: (item.order, item.channel)):
-            if not isinstance(item.progress, Clock | Tick):
+        for item in sorted(self._ranked(items), key=lambda item: (item.order, item.channel)):
+            if not isinstance(item.progress, Clock | Tick | End):
                 self._at(item.order)
                 self._deliver(item)
         self._at((AFTER_RECORDS, ""))
         self._end_batch()
+        if any(isinstance(item.progress, End) for item in items):
+            self._end_input()
         self._save()
         return iter(self._out.items())
+
+    def _ranked(self, items: list[Item]) -> list[Item]:
+        """Channels that are ordered only within themselves are interleaved by their position in the batch."""
+        relative = {
+            edge_name(node, 0, 0)
+            for node in self._nodes.values()
+            if isinstance(node, SourceNode) and not getattr(node.source, "ordered_across_channels", True)
+        }
+        if not relative:
+            return items
+        ranked = [item for item in items if item.edge not in relative]
+        channels: dict[tuple[str, str], list[Item]] = defaultdict(list)
+        for item in items:
+            if item.edge in relative:
+                channels[(item.edge, item.channel)].append(item)
+        for members in channels.values():
+            members.sort(key=lambda item: item.order)
+            ranked += [item._replace(order=(rank, item.channel)) for rank, item in enumerate(members)]
+        return ranked
+
+    def _end_input(self) -> None:
+        for node in self._nodes.values():
+            if isinstance(node, SourceNode):
+                for channel in node.source.channels():
+                    if stable_hash(channel) % self._options.parallelism == self._subtask:
+                        self._join(node, channel)
+        for output in list(self._sources.values()):
+            output.emit(Watermark.MAX)
 
     # Building
 

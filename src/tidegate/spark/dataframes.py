@@ -1,0 +1,67 @@
+"""DataFrames in and out: rows become items of a source, results become rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812
+
+from tidegate.core.dataframe_source import DataFrameSource
+from tidegate.core.hashing import stable_hash
+from tidegate.graph.nodes import SourceNode
+from tidegate.spark.packing import Item, pack
+from tidegate.spark.processor import ROW_SCHEMA
+from tidegate.spark.routing import edge_name
+
+_CHANNEL: Final = "__tidegate_channel"
+_SEQUENCE: Final = "__tidegate_sequence"
+_ARROW_ROW: Final = pa.schema([("stage", pa.int32()), ("gid", pa.int32()), ("payload", pa.binary())])
+
+
+def source_rows(node: SourceNode, group_keys: tuple[int, ...]) -> DataFrame:
+    """The rows of a DataFrame source, packed for the subtasks that hold its channels."""
+    source: DataFrameSource = node.source
+    frame: DataFrame = source.dataframe
+    if source.channel:
+        channel = F.concat_ws("/", *(F.col(f"`{name}`").cast("string") for name in source.channel))
+    else:
+        channel = F.lit("")
+    sequence = F.lit(None).cast("long") if source.sequence is None else F.col(f"`{source.sequence}`").cast("long")
+    tagged = frame.select("*", channel.alias(_CHANNEL), sequence.alias(_SEQUENCE))
+    return tagged.mapInArrow(_packer(edge_name(node, 0, 0), source.ordered_across_channels, group_keys), ROW_SCHEMA)
+
+
+def _packer(
+    edge: str, is_common_order: bool, group_keys: tuple[int, ...]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def pack_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        position = 0
+        for batch in batches:
+            channels = batch.column(_CHANNEL).to_pylist()
+            sequences = batch.column(_SEQUENCE).to_pylist()
+            names = [name for name in batch.schema.names if name not in (_CHANNEL, _SEQUENCE)]
+            make_row = Row(*names)
+            columns = [batch.column(name).to_pylist() for name in names]
+            items: dict[int, list[Item]] = defaultdict(list)
+            for channel, sequence, *values in zip(channels, sequences, *columns, strict=True):
+                position += 1
+                number = position if sequence is None else sequence
+                order = (number, "") if is_common_order else (number, channel)
+                subtask = stable_hash(channel) % len(group_keys)
+                items[subtask].append(Item(order, edge, channel, None, make_row(*values)))
+            rows = [(group_keys[subtask], data) for subtask, batch_items in items.items() for data in pack(batch_items)]
+            if rows:
+                yield pa.RecordBatch.from_arrays(
+                    [
+                        pa.array([0] * len(rows), pa.int32()),
+                        pa.array([gid for gid, _ in rows], pa.int32()),
+                        pa.array([data for _, data in rows], pa.binary()),
+                    ],
+                    schema=_ARROW_ROW,
+                )
+
+    return pack_batches
