@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -151,7 +152,7 @@ def test_one_function_maps_both_inputs(function: Any, expected: list[int], key: 
 
 def test_an_error_names_the_operator_and_the_record() -> None:
     harness = TwoInputHarness(Maps())
-    with pytest.raises(UserCodeError, match="test: TypeError: .*, for the record 'x'") as caught:
+    with pytest.raises(UserCodeError, match=r"test: TypeError: .*, for the record 'x'") as caught:
         harness.process_element1("x", 0)
     assert isinstance(caught.value.__cause__, TypeError)
 
@@ -320,9 +321,10 @@ def test_what_is_no_broadcast_function_is_refused(is_keyed: bool, wanted: str) -
         BroadcastSpec(Both(), (RULES,), is_keyed)
 
 
-@pytest.mark.parametrize("side", [1, 2])
-def test_an_error_of_a_broadcast_function_names_the_operator_and_the_record(rules: TwoInputHarness, side: int) -> None:
+@pytest.mark.parametrize(("side", "record"), [(1, ("a", [])), (2, ("a", 1, 2))])
+def test_an_error_of_a_broadcast_function_names_the_operator_and_the_record(
+    rules: TwoInputHarness, side: int, record: Any
+) -> None:
     feed = rules.process_element1 if side == 1 else rules.process_element2
-    with pytest.raises(UserCodeError, match=r"test: TypeError: .*, for the record \('a', 1, 2, 3\)"):
-        feed(("a", 1, 2, 3) if side == 2 else ("a", 1, 2, 3))
-        feed(("a", [], 2, 3))
+    with pytest.raises(UserCodeError, match=rf"test: TypeError: .*, for the record {re.escape(repr(record))}"):
+        feed(record, 1)

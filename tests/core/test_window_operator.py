@@ -335,14 +335,15 @@ def test_a_process_function_over_everything_is_told_when_a_window_is_cleaned_up(
 # Clean-up
 
 
-@pytest.mark.parametrize("assigner", [TUMBLING, EventTimeSessionWindows.with_gap(ms(10))])
+MERGING_TRIGGERS = [EventTimeTrigger(), General(), CountTrigger.of(5), PurgingTrigger.of(CountTrigger.of(2))]
+SESSIONS = EventTimeSessionWindows.with_gap(ms(10))
+
+
 @pytest.mark.parametrize(
-    "trigger",
-    [EventTimeTrigger(), General(), CountTrigger.of(5), PurgingTrigger.of(CountTrigger.of(2)), NeverTrigger()],
+    ("assigner", "trigger"),
+    [*((a, t) for a in (TUMBLING, SESSIONS) for t in MERGING_TRIGGERS), (TUMBLING, NeverTrigger())],
 )
 def test_after_the_clean_up_nothing_of_a_window_is_left(assigner: Any, trigger: Any) -> None:
-    if not trigger.can_merge() and isinstance(assigner, EventTimeSessionWindows):
-        pytest.skip("this trigger cannot merge")
     harness = Windowing(assigner, trigger, lateness=3)
     for number in range(3):
         harness.add(number, number * 4)

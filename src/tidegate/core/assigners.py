@@ -1,15 +1,14 @@
-"""Window assigners: which windows an element belongs to."""
+"""The window assigners that come with Tidegate: which windows an element belongs to."""
 
 from __future__ import annotations
 
-import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Self
 
-from tidegate.core.duration import DurationLike, Time, as_millis, positive_millis
+from tidegate.core.duration import DurationLike, as_millis, as_span, positive_millis
 from tidegate.core.evictors import CountEvictor, Evictor
-from tidegate.core.time import add
+from tidegate.core.time import MAX_TIME, MIN_TIME, add, saturate
 from tidegate.core.trigger import Trigger
 from tidegate.core.triggers import (
     CountTrigger,
@@ -19,82 +18,46 @@ from tidegate.core.triggers import (
     ProcessingTimeTrigger,
     PurgingTrigger,
 )
+from tidegate.core.window_assigner import MergingWindowAssigner, WindowAssigner, WindowStagger
 from tidegate.core.windows import GlobalWindow, TimeWindow, Window
 from tidegate.errors import InvalidTypeError, InvalidValueError
+
+__all__ = [
+    "CountSlidingWindowAssigner",
+    "CountTumblingWindowAssigner",
+    "DynamicEventTimeSessionWindows",
+    "DynamicProcessingTimeSessionWindows",
+    "EventTimeSessionWindows",
+    "GlobalWindows",
+    "MergingWindowAssigner",
+    "ProcessingTimeSessionWindows",
+    "SessionWindowTimeGapExtractor",
+    "SessionWindows",
+    "SlidingEventTimeWindows",
+    "SlidingProcessingTimeWindows",
+    "SlidingWindows",
+    "TumblingEventTimeWindows",
+    "TumblingProcessingTimeWindows",
+    "TumblingWindows",
+    "WindowAssigner",
+    "WindowStagger",
+]
 
 MAX_WINDOWS_PER_ELEMENT = 10_000_000
 
 
-class WindowAssigner(ABC):
-    """Puts each element into windows."""
-
-    class WindowAssignerContext(ABC):
-        @abstractmethod
-        def get_current_processing_time(self) -> int: ...
-
-        @abstractmethod
-        def get_runtime_context(self) -> Any: ...
-
-    @abstractmethod
-    def assign_windows(self, element: Any, timestamp: int, context: WindowAssignerContext) -> Collection[Any]:
-        """The windows of the element."""
-
-    @abstractmethod
-    def get_default_trigger(self, env: Any = None) -> Trigger: ...
-
-    def get_default_evictor(self) -> Evictor | None:
-        """The evictor of the windows if the user sets none."""
-        return None
-
-    def get_window_serializer(self) -> Any:
-        """PyFlink asks for one; windows are plain values here and need none."""
-        return None
-
-    @abstractmethod
-    def is_event_time(self) -> bool: ...
-
-
-class MergingWindowAssigner(WindowAssigner):
-    """Assigns windows that grow together, such as sessions."""
-
-    class MergeCallback(ABC):
-        @abstractmethod
-        def merge(self, to_be_merged: Collection[Any], merge_result: Any) -> None:
-            """These windows become that one."""
-
-    @abstractmethod
-    def merge_windows(self, windows: Iterable[Any], callback: MergeCallback) -> None:
-        """Say which of the windows are to be merged."""
-
-
-class WindowStagger(enum.Enum):
-    """When the windows of different operator instances start: all together, at random, or with their first element."""
-
-    ALIGNED = "aligned"
-    RANDOM = "random"
-    NATURAL = "natural"
-
-    def offset(self, now: int, size: int, seed: int) -> int:
-        """How far an operator instance shifts its windows; `seed` stands for the instance, also in a replay."""
-        if self is WindowStagger.RANDOM:
-            return seed % size
-        if self is WindowStagger.NATURAL:
-            return now - TimeWindow.get_window_start_with_offset(now, 0, size)
-        return 0
-
-
 class TumblingWindows(WindowAssigner):
-    """What both tumbling windows share."""
+    """What both tumbling windows share. The constructor takes integer milliseconds too, as PyFlink's does."""
 
     def __init__(
         self,
-        size: DurationLike,
-        offset: DurationLike | None = None,
+        size: int | DurationLike,
+        offset: int | DurationLike | None = None,
         window_stagger: WindowStagger = WindowStagger.ALIGNED,
     ) -> None:
         name = type(self).__name__
-        self.size = positive_millis(size, f"{name}: size")
-        self.offset = 0 if offset is None else as_millis(offset, f"{name}: offset")
+        self.size = positive_millis(as_span(size), f"{name}: size")
+        self.offset = 0 if offset is None else as_millis(as_span(offset), f"{name}: offset")
         if abs(self.offset) >= self.size:
             raise InvalidValueError(
                 f"{name}: the offset must be smaller than the size {self.size} ms, got {self.offset} ms"
@@ -103,13 +66,15 @@ class TumblingWindows(WindowAssigner):
 
     def staggered(self, shift: int) -> Self:
         """These windows, started `shift` later."""
-        size, offset = Time.milliseconds(self.size), Time.milliseconds((self.offset + shift) % self.size)
-        return type(self)(size, offset)
+        return type(self)(self.size, (self.offset + shift) % self.size)
 
     def window_of(self, timestamp: int) -> TimeWindow:
         """The window that holds `timestamp`."""
         start = timestamp - (timestamp - self.offset) % self.size
-        return TimeWindow(start, add(start, self.size))
+        end = start + self.size
+        if start < MIN_TIME or end > MAX_TIME:
+            return TimeWindow(saturate(start), saturate(end))
+        return TimeWindow(start, end)
 
 
 class TumblingEventTimeWindows(TumblingWindows):
@@ -121,7 +86,7 @@ class TumblingEventTimeWindows(TumblingWindows):
         offset: DurationLike | None = None,
         window_stagger: WindowStagger = WindowStagger.ALIGNED,
     ) -> TumblingEventTimeWindows:
-        return TumblingEventTimeWindows(size, offset, window_stagger)
+        return TumblingEventTimeWindows(*_millis("TumblingEventTimeWindows.of", size, offset), window_stagger)
 
     def assign_windows(
         self,
@@ -147,7 +112,7 @@ class TumblingProcessingTimeWindows(TumblingWindows):
         offset: DurationLike | None = None,
         window_stagger: WindowStagger = WindowStagger.ALIGNED,
     ) -> TumblingProcessingTimeWindows:
-        return TumblingProcessingTimeWindows(size, offset, window_stagger)
+        return TumblingProcessingTimeWindows(*_millis("TumblingProcessingTimeWindows.of", size, offset), window_stagger)
 
     def assign_windows(
         self,
@@ -165,13 +130,15 @@ class TumblingProcessingTimeWindows(TumblingWindows):
 
 
 class SlidingWindows(WindowAssigner):
-    """What both sliding windows share."""
+    """What both sliding windows share. The constructor takes integer milliseconds too, as PyFlink's does."""
 
-    def __init__(self, size: DurationLike, slide: DurationLike, offset: DurationLike | None = None) -> None:
+    def __init__(
+        self, size: int | DurationLike, slide: int | DurationLike, offset: int | DurationLike | None = None
+    ) -> None:
         name = type(self).__name__
         self.size = positive_millis(size, f"{name}: size")
-        self.slide = positive_millis(slide, f"{name}: slide")
-        self.offset = 0 if offset is None else as_millis(offset, f"{name}: offset")
+        self.slide = positive_millis(as_span(slide), f"{name}: slide")
+        self.offset = 0 if offset is None else as_millis(as_span(offset), f"{name}: offset")
         if abs(self.offset) >= self.slide:
             raise InvalidValueError(
                 f"{name}: the offset must be smaller than the slide {self.slide} ms, got {self.offset} ms"
@@ -187,7 +154,7 @@ class SlidingWindows(WindowAssigner):
         start = timestamp - (timestamp - self.offset) % self.slide
         windows = []
         while start > timestamp - size:
-            windows.append(TimeWindow(start, add(start, size)))
+            windows.append(TimeWindow(saturate(start), add(start, size)))
             start -= self.slide
         return windows
 
@@ -197,7 +164,7 @@ class SlidingEventTimeWindows(SlidingWindows):
 
     @staticmethod
     def of(size: DurationLike, slide: DurationLike, offset: DurationLike | None = None) -> SlidingEventTimeWindows:
-        return SlidingEventTimeWindows(size, slide, offset)
+        return SlidingEventTimeWindows(*_millis("SlidingEventTimeWindows.of", size, slide, offset))
 
     def assign_windows(
         self,
@@ -219,7 +186,7 @@ class SlidingProcessingTimeWindows(SlidingWindows):
 
     @staticmethod
     def of(size: DurationLike, slide: DurationLike, offset: DurationLike | None = None) -> SlidingProcessingTimeWindows:
-        return SlidingProcessingTimeWindows(size, slide, offset)
+        return SlidingProcessingTimeWindows(*_millis("SlidingProcessingTimeWindows.of", size, slide, offset))
 
     def assign_windows(
         self,
@@ -246,15 +213,21 @@ class SessionWindowTimeGapExtractor(ABC):
 class SessionWindows(MergingWindowAssigner):
     """What all session windows share: `[time, time + gap)`, merged where two overlap or touch."""
 
-    def __init__(self, session_gap: DurationLike | SessionWindowTimeGapExtractor | Callable[[Any], int]) -> None:
+    def __init__(self, session_gap: int | DurationLike) -> None:
         self._extract: Callable[[Any], int] | None = None
-        self.session_gap = 0
-        if isinstance(session_gap, SessionWindowTimeGapExtractor):
-            self._extract = session_gap.extract
-        elif callable(session_gap):
-            self._extract = session_gap
+        self.session_gap = positive_millis(as_span(session_gap), f"{type(self).__name__}: gap")
+
+    def _use(self, extractor: Any) -> None:
+        """Ask each element for its gap."""
+        if isinstance(extractor, SessionWindowTimeGapExtractor):
+            self._extract = extractor.extract
+        elif callable(extractor):
+            self._extract = extractor
         else:
-            self.session_gap = positive_millis(session_gap, f"{type(self).__name__}: gap")
+            raise InvalidTypeError(
+                f"with_dynamic_gap: expected a SessionWindowTimeGapExtractor or a function, got {extractor!r}"
+            )
+        self.session_gap = 0
 
     def _session(self, element: Any, time: int) -> TimeWindow:
         if self._extract is None:
@@ -275,13 +248,13 @@ class EventTimeSessionWindows(SessionWindows):
 
     @staticmethod
     def with_gap(size: DurationLike) -> EventTimeSessionWindows:
-        return EventTimeSessionWindows(size)
+        return EventTimeSessionWindows(as_millis(size, "EventTimeSessionWindows: gap"))
 
     @staticmethod
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor | Callable[[Any], int],
     ) -> DynamicEventTimeSessionWindows:
-        return DynamicEventTimeSessionWindows(_check_extractor(extractor))
+        return DynamicEventTimeSessionWindows(extractor)
 
     def assign_windows(
         self,
@@ -303,13 +276,13 @@ class ProcessingTimeSessionWindows(SessionWindows):
 
     @staticmethod
     def with_gap(size: DurationLike) -> ProcessingTimeSessionWindows:
-        return ProcessingTimeSessionWindows(size)
+        return ProcessingTimeSessionWindows(as_millis(size, "ProcessingTimeSessionWindows: gap"))
 
     @staticmethod
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor | Callable[[Any], int],
     ) -> DynamicProcessingTimeSessionWindows:
-        return DynamicProcessingTimeSessionWindows(_check_extractor(extractor))
+        return DynamicProcessingTimeSessionWindows(extractor)
 
     def assign_windows(
         self,
@@ -329,9 +302,15 @@ class ProcessingTimeSessionWindows(SessionWindows):
 class DynamicEventTimeSessionWindows(EventTimeSessionWindows):
     """Sessions by event time whose gap depends on the element."""
 
+    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor | Callable[[Any], int]) -> None:
+        self._use(session_window_time_gap_extractor)
+
 
 class DynamicProcessingTimeSessionWindows(ProcessingTimeSessionWindows):
     """Sessions by the clock whose gap depends on the element."""
+
+    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor | Callable[[Any], int]) -> None:
+        self._use(session_window_time_gap_extractor)
 
 
 class GlobalWindows(WindowAssigner):
@@ -389,9 +368,6 @@ class CountSlidingWindowAssigner(GlobalWindows):
         return self._evictor
 
 
-def _check_extractor(extractor: Any) -> Any:
-    if not isinstance(extractor, SessionWindowTimeGapExtractor) and not callable(extractor):
-        raise InvalidTypeError(
-            f"with_dynamic_gap: expected a SessionWindowTimeGapExtractor or a function, got {extractor!r}"
-        )
-    return extractor
+def _millis(where: str, *spans: DurationLike | None) -> Iterator[Any]:
+    """Spans as milliseconds; plain numbers are refused, because they would not say their unit."""
+    return (None if span is None else as_millis(span, where) for span in spans)

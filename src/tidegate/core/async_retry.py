@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from tidegate.core.subscriptable import Subscriptable
 from tidegate.errors import InvalidValueError
 
 ResultPredicate = Callable[[Any], bool]
 ExceptionPredicate = Callable[[Exception], bool]
 
 
-class AsyncRetryPredicate(ABC):
+class AsyncRetryPredicate(Subscriptable, ABC):
     @abstractmethod
     def result_predicate(self) -> ResultPredicate | None:
         """Which results are not good enough."""
@@ -36,7 +37,7 @@ class RetryPredicate(AsyncRetryPredicate):
         return self._exception
 
 
-class AsyncRetryStrategy(ABC):
+class AsyncRetryStrategy(Subscriptable, ABC):
     """How often, and after which delay, a request is asked again."""
 
     @abstractmethod

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.core.broadcast_state import BroadcastState, ReadOnlyBroadcastState
 from tidegate.core.functions import CoFlatMapFunction, CoMapFunction, Function
 from tidegate.core.operator import Accept
 from tidegate.core.output_tag import OutputTag
@@ -16,6 +17,7 @@ from tidegate.core.process import (
     KeyedFunctionOperator,
     KeyedProcessFunction,
     ProcessFunction,
+    TimeDomain,
     check_methods,
 )
 from tidegate.core.state_descriptors import MapStateDescriptor, StateDescriptor
@@ -123,62 +125,6 @@ class _KeylessTimers:
         raise InvalidValueError(f"{name}: timers need keyed streams; call key_by on both before connect")
 
 
-class BroadcastState:
-    """The map that the broadcast side writes; a copy of it is in every subtask."""
-
-    def __init__(self, entries: dict[Any, Any], *, is_read_only: bool) -> None:
-        self._entries = entries
-        self._is_read_only = is_read_only
-
-    def get(self, key: Any) -> Any:
-        return self._entries.get(key)
-
-    def contains(self, key: Any) -> bool:
-        return key in self._entries
-
-    __getitem__ = get
-    __contains__ = contains
-
-    def __iter__(self) -> Iterator[Any]:
-        return self.keys()
-
-    def items(self) -> Iterator[tuple[Any, Any]]:
-        return iter(list(self._entries.items()))
-
-    def keys(self) -> Iterator[Any]:
-        return iter(list(self._entries))
-
-    def values(self) -> Iterator[Any]:
-        return iter(list(self._entries.values()))
-
-    def is_empty(self) -> bool:
-        return not self._entries
-
-    def put(self, key: Any, value: Any) -> None:
-        self._writable()[key] = value
-
-    __setitem__ = put
-
-    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
-        self._writable().update(dict_value)
-
-    def remove(self, key: Any) -> None:
-        self._writable().pop(key, None)
-
-    __delitem__ = remove
-
-    def clear(self) -> None:
-        self._writable().clear()
-
-    def _writable(self) -> dict[Any, Any]:
-        if self._is_read_only:
-            raise InvalidValueError(
-                "broadcast state is read-only here: only process_broadcast_element may write it, "
-                "because every subtask must hold the same"
-            )
-        return self._entries
-
-
 class BaseBroadcastProcessFunction(Function):
     """Base of the two broadcast functions."""
 
@@ -189,14 +135,17 @@ class BaseBroadcastProcessFunction(Function):
         @abstractmethod
         def current_watermark(self) -> int: ...
 
-        @abstractmethod
-        def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState: ...
-
     class Context(BaseContext):
         """On the broadcast side: it may write."""
 
+        @abstractmethod
+        def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState: ...
+
     class ReadOnlyContext(BaseContext):
         """On the other side: it may read."""
+
+        @abstractmethod
+        def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState: ...
 
 
 class BroadcastProcessFunction(BaseBroadcastProcessFunction):
@@ -212,16 +161,32 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction):
 class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction):
     """As `BroadcastProcessFunction`, with keyed state and timers on the keyed side."""
 
-    class OnTimerContext(BaseBroadcastProcessFunction.ReadOnlyContext):
+    class Context(BaseBroadcastProcessFunction.Context):
+        """On the broadcast side: it may write, and visit the state of every key."""
+
+        @abstractmethod
+        def apply_to_keyed_state(self, state_descriptor: StateDescriptor, function: Callable[[Any, Any], Any]) -> None:
+            """Visit a keyed state of every key of this subtask: `function(key, state)`."""
+
+    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext):
+        """On the keyed side: it may read, and has a key and timers."""
+
+        @abstractmethod
+        def get_current_key(self) -> Any: ...
+
+    class OnTimerContext(ReadOnlyContext):
         """When a timer fires."""
 
-    @abstractmethod
-    def process_element(self, value: Any, ctx: BaseBroadcastProcessFunction.ReadOnlyContext) -> Any: ...
+        @abstractmethod
+        def time_domain(self) -> TimeDomain: ...
 
     @abstractmethod
-    def process_broadcast_element(self, value: Any, ctx: BaseBroadcastProcessFunction.Context) -> Any: ...
+    def process_element(self, value: Any, ctx: ReadOnlyContext) -> Any: ...
 
-    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+    @abstractmethod
+    def process_broadcast_element(self, value: Any, ctx: Context) -> Any: ...
+
+    def on_timer(self, timestamp: int, ctx: OnTimerContext) -> Any:
         """A timer of the current key fired."""
         return None
 
@@ -257,14 +222,14 @@ class BroadcastOperator(KeyedFunctionOperator):
     def inputs(self) -> tuple[Accept, ...]:
         return self._process_element, self._process_broadcast_element
 
-    def broadcast_state(self, descriptor: StateDescriptor, *, is_read_only: bool) -> BroadcastState:
+    def broadcast_entries(self, descriptor: StateDescriptor) -> dict[Any, Any]:
         entries = self._broadcast.get(getattr(descriptor, "name", ""))
         if entries is None:
             raise InvalidValueError(
                 f"{self.name}: {descriptor!r} is not one of the broadcast states {sorted(self._broadcast)}; "
                 "pass its descriptor to broadcast()"
             )
-        return BroadcastState(entries, is_read_only=is_read_only)
+        return entries
 
     def snapshot_own(self) -> Any:
         return copy.deepcopy(self._broadcast)
@@ -293,15 +258,15 @@ class BroadcastOperator(KeyedFunctionOperator):
 class _KeyedSideContext(KeyedContext):
     _operator: BroadcastOperator
 
-    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState:
-        return self._operator.broadcast_state(state_descriptor, is_read_only=True)
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState:
+        return ReadOnlyBroadcastState(self._operator.broadcast_entries(state_descriptor))
 
 
 class _PlainSideContext(_KeylessContext):
     _operator: BroadcastOperator
 
-    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState:
-        return self._operator.broadcast_state(state_descriptor, is_read_only=True)
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState:
+        return ReadOnlyBroadcastState(self._operator.broadcast_entries(state_descriptor))
 
 
 class _BroadcastSideContext:
@@ -319,7 +284,7 @@ class _BroadcastSideContext:
         return self._operator.context.clock()
 
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState:
-        return self._operator.broadcast_state(state_descriptor, is_read_only=False)
+        return BroadcastState(self._operator.broadcast_entries(state_descriptor))
 
     def output(self, tag: OutputTag, value: Any) -> None:
         self._operator.emit_side(tag, value, self.element_timestamp)

@@ -65,7 +65,7 @@ class Duration:
         return self.nanos // _NANOS_PER_MILLI
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True, init=False)
 class Time:
     """A span of time in milliseconds, as windows take it.
 
@@ -75,8 +75,8 @@ class Time:
 
     _milliseconds: int
 
-    def __post_init__(self) -> None:
-        _whole(self._milliseconds, "milliseconds")
+    def __init__(self, milliseconds: int) -> None:
+        object.__setattr__(self, "_milliseconds", _whole(milliseconds, "milliseconds"))
 
     @staticmethod
     def milliseconds(milliseconds: int) -> Time:
@@ -128,6 +128,11 @@ def as_millis(value: DurationLike, where: str) -> int:
     if not MIN_TIME <= millis <= MAX_TIME:
         raise InvalidValueError(f"{where}: {value!r} does not fit into 64 bits of milliseconds")
     return millis
+
+
+def as_span(value: int | DurationLike) -> DurationLike:
+    """As it is, with integer milliseconds as a `Time`; for constructors that PyFlink programs give integers."""
+    return Time(value) if isinstance(value, int) else value
 
 
 def positive_millis(value: DurationLike, where: str) -> int:

@@ -9,10 +9,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tidegate.core.subscriptable import Subscriptable
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 
-class Function(ABC):
+class Function(Subscriptable, ABC):
     """Base of all functions."""
 
     def open(self, runtime_context: Any) -> None:
@@ -123,7 +124,7 @@ class AllWindowFunction(Function):
 class ProcessWindowFunction(Function):
     """Sees all elements of a window, and the context around it."""
 
-    class Context(ABC):
+    class Context(Subscriptable, ABC):
         """What a window function can ask."""
 
         @abstractmethod

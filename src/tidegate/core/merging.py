@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Final
 
 from tidegate.core.assigners import MergingWindowAssigner, SessionWindows
 from tidegate.core.windows import TimeWindow
@@ -11,6 +11,10 @@ from tidegate.core.windows import TimeWindow
 OnMerge = Callable[[Any, list[Any], Any, list[Any]], None]
 """Called with `(result, merged, state_window, merged_state_windows)`: the windows `merged` become `result`; the state
 is kept under `state_window`, and that of `merged_state_windows` is to be added to it."""
+
+
+_ALONE: Final = object()
+"""The new window merges with none."""
 
 
 class _Collect(MergingWindowAssigner.MergeCallback):
@@ -49,7 +53,7 @@ class MergingWindowSet:
         live = self._live
         if new in live:
             return new
-        if live and (result := self._grow(new, may_create, on_merge)) is not new:
+        if live and (result := self._grow(new, may_create, on_merge)) is not _ALONE:
             return result
         if not may_create(new):
             return None
@@ -57,7 +61,7 @@ class MergingWindowSet:
         return new
 
     def _grow_session(self, new: TimeWindow, may_create: Callable[[Any], bool], on_merge: OnMerge) -> Any:
-        """Merge with the sessions that the new one touches; `new` itself if there are none.
+        """Merge with the sessions that the new one touches.
 
         One pass is enough: live sessions never touch each other, so only the new one can join them. The result ends
         no earlier than a live session, so it is not late.
@@ -65,7 +69,7 @@ class MergingWindowSet:
         start, end = new
         touching = [window for window in self._live if window[0] <= end and window[1] >= start]
         if not touching:
-            return new
+            return _ALONE
         for window in touching:
             if window[0] < start:
                 start = window[0]
@@ -77,18 +81,18 @@ class MergingWindowSet:
         return result
 
     def _grow_any(self, new: Any, may_create: Callable[[Any], bool], on_merge: OnMerge) -> Any:
-        """Merge as the assigner says; `new` itself if that leaves it alone, None if its merge would be late."""
+        """Merge as the assigner says; None if the merge of the new window would be late."""
         live = self._live
         collected = _Collect()
         self._assigner.merge_windows([*live, new], collected)
-        result = next((result for result, merged in collected.merges if new in merged), new)
-        if not may_create(result):
+        result = next((result for result, merged in collected.merges if new in merged), _ALONE)
+        if not may_create(new if result is _ALONE else result):
             return None
         for merge_result, merged in collected.merges:
             existing = [window for window in merged if window in live]
             if existing and existing != [merge_result]:
                 self._merge(merge_result, existing, on_merge)
-        if result is not new:
+        if result is not _ALONE:
             live.setdefault(result, result)
         return result
 

@@ -120,11 +120,11 @@ class Operator(ABC):
             raise InvalidTypeError(f"{self.name}: output() takes an OutputTag, got {tag!r}")
         self.output.collect_side(tag.tag_id, value, timestamp)
 
-    def failure(self, error: Exception, value: Any) -> Exception:
-        """The error to raise when user code failed for a record: ours as it is, others with operator and record."""
+    def failure(self, error: Exception, value: Any, what: str = "the record") -> Exception:
+        """The error to raise when user code failed: ours as it is, others with the operator and the record."""
         if isinstance(error, TidegateError):
             return error
-        return UserCodeError(f"{self.name}: {type(error).__name__}: {error}, for the record {value!r}")
+        return UserCodeError(f"{self.name}: {type(error).__name__}: {error}, for {what} {value!r}")
 
     def bury(self, error: Exception, value: Any, timestamp: int | None) -> None:
         """Send a record that cannot be processed to the dead letters."""

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tidegate.core.functions import Function
-from tidegate.core.operator import Accept, ChainOperator, TaskOperator, close_function, open_function
+from tidegate.core.operator import (
+    Accept,
+    ChainOperator,
+    OperatorContext,
+    TaskOperator,
+    close_function,
+    open_function,
+)
 from tidegate.core.output_tag import OutputTag
 from tidegate.core.records import Watermark
+from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time import MIN_TIME
 from tidegate.core.timers import Timer
 from tidegate.errors import InvalidTypeError, InvalidValueError
@@ -146,7 +154,10 @@ class KeyedFunctionOperator(TaskOperator):
         context = self.function_context
         context.element_timestamp = timer.timestamp
         context.domain = domain
-        self.emit(self.function.on_timer(timer.timestamp, context), result_timestamp)
+        try:
+            self.emit(self.function.on_timer(timer.timestamp, context), result_timestamp)
+        except Exception as error:
+            raise self.failure(error, timer.key, f"the timer at {timer.timestamp} of key") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +254,11 @@ class ProcessOperator(ChainOperator):
         self.function = function
         self._buries = buries
 
-    def open(self) -> None:
+    def setup(self, context: OperatorContext) -> None:
+        super().setup(context)
         self._context = _PlainContext(self)
+
+    def open(self) -> None:
         open_function(self.function, self.runtime_context())
 
     def close(self) -> None:
@@ -266,6 +280,14 @@ class ProcessOperator(ChainOperator):
     def process_watermark(self, watermark: Watermark) -> None:
         super().process_watermark(watermark)
         self._context.watermark = watermark.timestamp
+
+    def snapshot(self) -> Snapshot:
+        return make_snapshot("process", 1, base=super().snapshot(), watermark=self._context.watermark)
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        fields = open_snapshot(snapshot, "process", 1)
+        super().restore(fields["base"])
+        self._context.watermark = fields["watermark"]
 
 
 def check_methods(function: Any, methods: Iterable[str], where: str, wanted: str) -> None:

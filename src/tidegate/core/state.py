@@ -16,6 +16,7 @@ from tidegate.core.state_descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
+from tidegate.core.subscriptable import Subscriptable
 from tidegate.core.time import Clock
 from tidegate.core.ttl import ExpiringValues
 from tidegate.errors import InvalidTypeError, InvalidValueError
@@ -25,8 +26,23 @@ Slots = dict[str, dict[Any, Any]]
 
 MISSING: Final = object()
 
-_NO_KEY: Final[Slots] = {"no current key": {}}
-"""Stands where no key is current; it is not empty, so nothing is forgotten when a key comes."""
+
+class _NoKey(dict[str, dict[Any, Any]]):
+    """Stands where no key is current. It is true, so that nothing is forgotten when a key comes."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def get(self, name: str, default: Any = None) -> Any:
+        raise InvalidValueError(
+            f"state {name!r}: no key is current here, so there is no keyed state; "
+            "use it in process_element or on_timer, or apply_to_keyed_state"
+        )
+
+    __getitem__ = __setitem__ = get
+
+
+_NO_KEY: Final = _NoKey()
 
 
 class KeyedStore(Protocol):
@@ -105,11 +121,11 @@ class KeyedStateBackend:
             values = self.slots[name] = {}
         return values
 
-    def get(self, descriptor: StateDescriptor) -> State:
+    def get(self, descriptor: StateDescriptor) -> KeyedState:
         """A handle onto the state; it follows the current key."""
         return self.bind(descriptor, _no_namespace)
 
-    def bind(self, descriptor: StateDescriptor, namespace: Callable[[], Any], scope: str = "") -> State:
+    def bind(self, descriptor: StateDescriptor, namespace: Callable[[], Any], scope: str = "") -> KeyedState:
         """A handle that follows the current key and a changing namespace; `scope` keeps equal names apart."""
         kind = _STATE_KINDS.get(type(descriptor))
         if kind is None:
@@ -124,7 +140,27 @@ class KeyedStateBackend:
                 del self.slots[name]
 
 
-class State(ABC):
+class State(Subscriptable, ABC):
+    """Base of every handle onto state."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Forget what is there."""
+
+
+class AppendingState(State):
+    """Base of the states that things are added to."""
+
+    @abstractmethod
+    def get(self) -> Any:
+        """What was added, in the form of this kind of state."""
+
+    @abstractmethod
+    def add(self, value: Any) -> None:
+        """Add one more."""
+
+
+class KeyedState(State):
     """A handle onto one state of the current key."""
 
     def __init__(
@@ -171,7 +207,7 @@ class State(ABC):
         return taken
 
 
-class ValueState(State):
+class ValueState(KeyedState):
     """One value."""
 
     def value(self) -> Any:
@@ -190,8 +226,8 @@ class ValueState(State):
         raise InvalidValueError(f"state {self._name!r}: a ValueState cannot merge; use a reducing or list state")
 
 
-class _AppendingState(State):
-    """State that things are added to."""
+class MergingState(KeyedState, AppendingState):
+    """State that things are added to, and that can be merged with that of other windows."""
 
     def add(self, value: Any) -> None:
         current = self._read()
@@ -213,7 +249,7 @@ class _AppendingState(State):
     def _merge(self, left: Any, right: Any) -> Any: ...
 
 
-class ListState(_AppendingState):
+class ListState(MergingState):
     """A list, in the order of adding."""
 
     def get(self) -> Iterable[Any]:
@@ -247,7 +283,7 @@ class ListState(_AppendingState):
         return left + right
 
 
-class ReducingState(_AppendingState):
+class ReducingState(MergingState):
     """One value, into which others are reduced."""
 
     _descriptor: ReducingStateDescriptor
@@ -263,7 +299,7 @@ class ReducingState(_AppendingState):
         return self._descriptor.reduce_function(left, right)
 
 
-class AggregatingState(_AppendingState):
+class AggregatingState(MergingState):
     """An accumulator, read through `get_result`."""
 
     _descriptor: AggregatingStateDescriptor
@@ -280,7 +316,7 @@ class AggregatingState(_AppendingState):
         return self._descriptor.agg_function.merge(left, right)
 
 
-class MapState(State):
+class MapState(KeyedState):
     """A map. Every entry lives and expires by itself."""
 
     def get(self, key: Any) -> Any:
@@ -352,7 +388,7 @@ class MapState(State):
         return entries
 
 
-_STATE_KINDS: Mapping[type[StateDescriptor], type[State]] = {
+_STATE_KINDS: Mapping[type[StateDescriptor], type[KeyedState]] = {
     ValueStateDescriptor: ValueState,
     ListStateDescriptor: ListState,
     MapStateDescriptor: MapState,

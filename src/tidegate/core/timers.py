@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.time import MIN_TIME, Clock, check_timestamp
+from tidegate.core.time import MAX_TIME, MIN_TIME, Clock, check_timestamp
 
 
 class Timer(NamedTuple):
@@ -117,7 +117,7 @@ class TimerService:
         return self._clock()
 
     def register_event_time(self, timestamp: int, key: Any, namespace: Any = None) -> None:
-        if type(timestamp) is not int:
+        if type(timestamp) is not int or not MIN_TIME <= timestamp <= MAX_TIME:
             timestamp = check_timestamp(timestamp, "register_event_time_timer")
         self.event_queue.add(timestamp, key, namespace)
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from tidegate.core.state_descriptors import StateDescriptor
+from tidegate.core.subscriptable import Subscriptable
 from tidegate.errors import InvalidValueError
 
 
@@ -25,7 +26,7 @@ class TriggerResult(enum.Enum):
         return self.value[1]
 
 
-class Trigger(ABC):
+class Trigger(Subscriptable, ABC):
     """Decides when a window fires. Its state and timers belong to one key and window."""
 
     class TriggerContext(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidegate.core.duration import DurationLike, positive_millis
+from tidegate.core.duration import DurationLike, as_millis, as_span, positive_millis
 from tidegate.core.state import ReducingState
 from tidegate.core.state_descriptors import ReducingStateDescriptor, ValueStateDescriptor
 from tidegate.core.time import MAX_TIME, add
@@ -114,8 +114,8 @@ class CountTrigger(Trigger):
 class _ContinuousTrigger(Trigger):
     """What both continuous triggers share: the time of the next firing, kept as state."""
 
-    def __init__(self, interval: DurationLike) -> None:
-        self.interval = positive_millis(interval, f"{type(self).__name__}: interval")
+    def __init__(self, interval: int | DurationLike) -> None:
+        self.interval = positive_millis(as_span(interval), f"{type(self).__name__}: interval")
         self._next_fire = ReducingStateDescriptor("trigger-next-fire", min)
 
     def _schedule(self, time: int, window: Window, state: ReducingState) -> int:
@@ -137,7 +137,7 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
 
     @staticmethod
     def of(interval: DurationLike) -> ContinuousEventTimeTrigger:
-        return ContinuousEventTimeTrigger(interval)
+        return ContinuousEventTimeTrigger(as_millis(interval, "ContinuousEventTimeTrigger: interval"))
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
         if window.max_timestamp() <= ctx.get_current_watermark():
@@ -185,7 +185,7 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
 
     @staticmethod
     def of(interval: DurationLike) -> ContinuousProcessingTimeTrigger:
-        return ContinuousProcessingTimeTrigger(interval)
+        return ContinuousProcessingTimeTrigger(as_millis(interval, "ContinuousProcessingTimeTrigger: interval"))
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
         state = ctx.get_partitioned_state(self._next_fire)

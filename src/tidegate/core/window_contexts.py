@@ -11,7 +11,7 @@ from tidegate.core.functions import ProcessWindowFunction
 from tidegate.core.runtime_context import KeyedStateStore
 from tidegate.core.state import KeyedStateBackend
 from tidegate.core.state_descriptors import StateDescriptor
-from tidegate.core.time import check_timestamp
+from tidegate.core.time import MAX_TIME, MIN_TIME, check_timestamp
 from tidegate.core.trigger import Trigger
 from tidegate.errors import InvalidValueError
 
@@ -63,7 +63,7 @@ class TriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
         self._timers.register_processing_time(time, self._key, self._window)
 
     def register_event_time_timer(self, time: int) -> None:
-        if type(time) is not int:
+        if type(time) is not int or not MIN_TIME <= time <= MAX_TIME:
             time = check_timestamp(time, "register_event_time_timer")
         self._add_event_timer(time, self._key, self._window)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tidegate.core.assigners import MergingWindowAssigner, TumblingWindows, WindowAssigner, WindowStagger
 from tidegate.core.evictors import Evictor, TimestampedValue
-from tidegate.core.functions import ProcessWindowFunction
+from tidegate.core.functions import ProcessAllWindowFunction, ProcessWindowFunction
 from tidegate.core.hashing import stable_hash
 from tidegate.core.merging import MergingWindowSet
 from tidegate.core.operator import Accept, TaskOperator, close_function, open_function
@@ -109,7 +109,8 @@ class WindowOperator(TaskOperator):
     def inputs(self) -> tuple[Accept, ...]:
         if isinstance(self._assigner, MergingWindowAssigner):
             return (self._accept(self._add_merging),)
-        if self._evictor is None and type(self._trigger) is EventTimeTrigger and not self._is_staggered():
+        is_plain = self._is_event_time and self._evictor is None and not self._is_staggered()
+        if is_plain and type(self._trigger) is EventTimeTrigger:
             return (self._accept_by_event_time(),)
         return (self._accept(self._add),)
 
@@ -128,14 +129,18 @@ class WindowOperator(TaskOperator):
         is_event_time = self._is_event_time
 
         def accept(key: Any, value: Any, timestamp: int | None) -> None:
-            if timestamp is None:
+            if timestamp is None or timestamp == MIN_TIME:
                 if is_event_time:
                     raise self._no_timestamp(value)
                 timestamp = MIN_TIME
             if is_staggered and self._shift is None:
                 self._choose_shift()
             self.state.set_current_key(key)
-            if not add_element(key, value, timestamp):
+            try:
+                was_added = add_element(key, value, timestamp)
+            except Exception as error:
+                raise self.failure(error, value) from error
+            if not was_added:
                 self._skipped(value, timestamp)
 
         return accept
@@ -150,7 +155,7 @@ class WindowOperator(TaskOperator):
         first, add_to = self._contents.first, self._contents.add
 
         def accept(key: Any, value: Any, timestamp: int | None) -> None:
-            if timestamp is None:
+            if timestamp is None or timestamp == MIN_TIME:
                 raise self._no_timestamp(value)
             slots = state.set_current_key(key)
             watermark = timers.current_watermark
@@ -165,10 +170,11 @@ class WindowOperator(TaskOperator):
                 if kept is None:
                     kept = slots[CONTENTS] = {}
                 contents = kept.get(window, MISSING)
-                if contents is not MISSING:
-                    kept[window] = add_to(contents, value)
-                else:
-                    kept[window] = first(value)
+                try:
+                    kept[window] = first(value) if contents is MISSING else add_to(contents, value)
+                except Exception as error:
+                    raise self.failure(error, value) from error
+                if contents is MISSING:
                     if last > watermark:
                         timers.event_queue.add(last, key, window)
                     if lateness and cleanup < MAX_TIME:
@@ -288,14 +294,17 @@ class WindowOperator(TaskOperator):
         if contents is MISSING:
             return
         context = self._window_context.at(key, window)
-        if self._evictor is None:
-            results = self._process(key, context, self._contents.elements(contents))
-            self.emit(results, window.max_timestamp())
-        else:
-            self._fire_evicting(self._evictor, key, window, contents, context)
-            if not contents:
-                self.state.values(CONTENTS).pop(state_window, None)
-                self._drop_if_empty(CONTENTS)
+        try:
+            if self._evictor is None:
+                results = self._process(key, context, self._contents.elements(contents))
+                self.emit(results, window.max_timestamp())
+            else:
+                self._fire_evicting(self._evictor, key, window, contents, context)
+        except Exception as error:
+            raise self.failure(error, key, f"{window} of key") from error
+        if self._evictor is not None and not contents:
+            self.state.values(CONTENTS).pop(state_window, None)
+            self._drop_if_empty(CONTENTS)
 
     def _fire_evicting(self, evictor: Evictor, key: Any, window: Any, kept: list[Any], context: WindowContext) -> None:
         evictor.evict_before(kept, len(kept), window, self._trigger_context)
@@ -309,7 +318,7 @@ class WindowOperator(TaskOperator):
     def _forget(self, key: Any, window: Any, state_window: Any) -> None:
         """Clean the window up: contents, trigger state and timers, per-window state."""
         self._trigger.clear(window, self._trigger_context.at(key, window))
-        if isinstance(self._spec.function, ProcessWindowFunction):
+        if isinstance(self._spec.function, ProcessWindowFunction | ProcessAllWindowFunction):
             self._spec.function.clear(self._window_context.at(key, window))
         self.state.clear_namespace(window)
         if state_window is not window:

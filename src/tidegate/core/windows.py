@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tidegate.core.time import MAX_TIME
@@ -67,6 +68,19 @@ class TimeWindow(_TimeSpan, Window):
 
     def __repr__(self) -> str:
         return f"TimeWindow(start={self.start}, end={self.end})"
+
+
+@dataclass(frozen=True, slots=True)
+class CountWindow(Window):
+    """A window by number, for assigners that count; it never ends by time.
+
+    Tidegate's own count windows are global windows with a count trigger, as in Java Flink.
+    """
+
+    id: int
+
+    def max_timestamp(self) -> int:
+        return MAX_TIME
 
 
 class GlobalWindow(Window):

@@ -1,7 +1,16 @@
 """PyFlink's `pyflink.datastream.state`: descriptors, handles, time to live."""
 
-from tidegate.core.connect import BroadcastState
-from tidegate.core.state import AggregatingState, ListState, MapState, ReducingState, State, ValueState
+from tidegate.core.broadcast_state import BroadcastState, ReadOnlyBroadcastState
+from tidegate.core.state import (
+    AggregatingState,
+    AppendingState,
+    ListState,
+    MapState,
+    MergingState,
+    ReducingState,
+    State,
+    ValueState,
+)
 from tidegate.core.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -12,16 +21,16 @@ from tidegate.core.state_descriptors import (
 )
 from tidegate.core.ttl import StateTtlConfig
 
-ReadOnlyBroadcastState = BroadcastState
-
 __all__ = [
     "AggregatingState",
     "AggregatingStateDescriptor",
+    "AppendingState",
     "BroadcastState",
     "ListState",
     "ListStateDescriptor",
     "MapState",
     "MapStateDescriptor",
+    "MergingState",
     "ReadOnlyBroadcastState",
     "ReducingState",
     "ReducingStateDescriptor",
