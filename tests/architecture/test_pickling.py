@@ -46,7 +46,14 @@ class EveryRecord(AssignerWithPunctuatedWatermarks):
         return extracted_timestamp
 
 
-SIMPLE: Mapping[Any, Any] = {int: 1, str: "a", bool: True, Any: "a", Callable[[], Any]: dict}
+SIMPLE: Mapping[Any, Any] = {
+    int: 1,
+    str: "a",
+    bool: True,
+    Any: "a",
+    Callable[[], Any]: dict,
+    Time: Time.seconds(1),
+}
 
 BOUNDED = WatermarkStrategy.for_bounded_out_of_orderness("10 seconds")
 

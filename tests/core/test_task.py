@@ -91,7 +91,5 @@ def test_valves_and_combination_survive_a_restart(received: Received) -> None:
 
 def test_a_snapshot_of_a_program_with_other_inputs_is_refused(received: Received) -> None:
     saved = task(received, 1).snapshot()
-    with pytest.raises(
-        SnapshotError, match="task: the snapshot has 1 inputs, the operator has 2: the program has chan"
-    ):
+    with pytest.raises(SnapshotError, match="task: the snapshot has 1 inputs, the operator has 2: the program"):
         task(received, 1, 1).restore(saved)

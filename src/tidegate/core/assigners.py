@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Self
 
 from tidegate.core.duration import DurationLike, as_millis, as_span, positive_millis
@@ -86,7 +86,8 @@ class TumblingEventTimeWindows(TumblingWindows):
         offset: DurationLike | None = None,
         window_stagger: WindowStagger = WindowStagger.ALIGNED,
     ) -> TumblingEventTimeWindows:
-        return TumblingEventTimeWindows(*_millis("TumblingEventTimeWindows.of", size, offset), window_stagger)
+        _spans("TumblingEventTimeWindows.of", size, offset)
+        return TumblingEventTimeWindows(size, offset, window_stagger)
 
     def assign_windows(
         self,
@@ -112,7 +113,8 @@ class TumblingProcessingTimeWindows(TumblingWindows):
         offset: DurationLike | None = None,
         window_stagger: WindowStagger = WindowStagger.ALIGNED,
     ) -> TumblingProcessingTimeWindows:
-        return TumblingProcessingTimeWindows(*_millis("TumblingProcessingTimeWindows.of", size, offset), window_stagger)
+        _spans("TumblingProcessingTimeWindows.of", size, offset)
+        return TumblingProcessingTimeWindows(size, offset, window_stagger)
 
     def assign_windows(
         self,
@@ -136,7 +138,7 @@ class SlidingWindows(WindowAssigner):
         self, size: int | DurationLike, slide: int | DurationLike, offset: int | DurationLike | None = None
     ) -> None:
         name = type(self).__name__
-        self.size = positive_millis(size, f"{name}: size")
+        self.size = positive_millis(as_span(size), f"{name}: size")
         self.slide = positive_millis(as_span(slide), f"{name}: slide")
         self.offset = 0 if offset is None else as_millis(as_span(offset), f"{name}: offset")
         if abs(self.offset) >= self.slide:
@@ -164,7 +166,8 @@ class SlidingEventTimeWindows(SlidingWindows):
 
     @staticmethod
     def of(size: DurationLike, slide: DurationLike, offset: DurationLike | None = None) -> SlidingEventTimeWindows:
-        return SlidingEventTimeWindows(*_millis("SlidingEventTimeWindows.of", size, slide, offset))
+        _spans("SlidingEventTimeWindows.of", size, slide, offset)
+        return SlidingEventTimeWindows(size, slide, offset)
 
     def assign_windows(
         self,
@@ -186,7 +189,8 @@ class SlidingProcessingTimeWindows(SlidingWindows):
 
     @staticmethod
     def of(size: DurationLike, slide: DurationLike, offset: DurationLike | None = None) -> SlidingProcessingTimeWindows:
-        return SlidingProcessingTimeWindows(*_millis("SlidingProcessingTimeWindows.of", size, slide, offset))
+        _spans("SlidingProcessingTimeWindows.of", size, slide, offset)
+        return SlidingProcessingTimeWindows(size, slide, offset)
 
     def assign_windows(
         self,
@@ -248,7 +252,8 @@ class EventTimeSessionWindows(SessionWindows):
 
     @staticmethod
     def with_gap(size: DurationLike) -> EventTimeSessionWindows:
-        return EventTimeSessionWindows(as_millis(size, "EventTimeSessionWindows: gap"))
+        _spans("EventTimeSessionWindows.with_gap", size)
+        return EventTimeSessionWindows(size)
 
     @staticmethod
     def with_dynamic_gap(
@@ -276,7 +281,8 @@ class ProcessingTimeSessionWindows(SessionWindows):
 
     @staticmethod
     def with_gap(size: DurationLike) -> ProcessingTimeSessionWindows:
-        return ProcessingTimeSessionWindows(as_millis(size, "ProcessingTimeSessionWindows: gap"))
+        _spans("ProcessingTimeSessionWindows.with_gap", size)
+        return ProcessingTimeSessionWindows(size)
 
     @staticmethod
     def with_dynamic_gap(
@@ -368,6 +374,8 @@ class CountSlidingWindowAssigner(GlobalWindows):
         return self._evictor
 
 
-def _millis(where: str, *spans: DurationLike | None) -> Iterator[Any]:
-    """Spans as milliseconds; plain numbers are refused, because they would not say their unit."""
-    return (None if span is None else as_millis(span, where) for span in spans)
+def _spans(where: str, *spans: DurationLike | None) -> None:
+    """Refuse plain numbers, which do not say their unit."""
+    for span in spans:
+        if span is not None:
+            as_millis(span, where)

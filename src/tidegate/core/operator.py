@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidegate.core.keyed_store import KeyedStore, MemoryStore
 from tidegate.core.metric_group import MetricGroup
 from tidegate.core.output_tag import DEAD_LETTERS, DeadLetter, OutputTag
 from tidegate.core.outputs import OperatorOutput
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.core.runtime_context import RuntimeContext
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.state import KeyedStateBackend, KeyedStore, MemoryStore
+from tidegate.core.state import KeyedStateBackend
 from tidegate.core.time import Clock
 from tidegate.core.timers import MemoryTimerQueue, Timer, TimerQueue, TimerService
 from tidegate.errors import InvalidTypeError, TidegateError, UserCodeError
@@ -55,6 +56,10 @@ class Operator(ABC):
 
     def close(self) -> None:
         """Close the user's functions."""
+
+    def abort(self) -> None:
+        """Close after a failure: what is not complete yet must not become visible."""
+        self.close()
 
     def process_watermark(self, watermark: Watermark) -> None:
         """Time advanced on the input. What it causes is sent before the watermark itself."""

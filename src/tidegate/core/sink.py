@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tidegate.core.operator import ChainOperator, close_function, open_function
 from tidegate.core.process import check_methods
@@ -25,8 +25,11 @@ class SinkContext(NamedTuple):
 class Sink(ABC):
     """Write your own: `write` gets each value, `write_watermark` each watermark, after everything it covers."""
 
+    is_shared: ClassVar[bool] = True
+    """Whether one object takes the records of all subtasks; if not, every subtask opens a copy of its own."""
+
     def open(self, runtime_context: Any) -> None:
-        """Called once before the first record."""
+        """Called once before the first record, for each subtask."""
 
     @abstractmethod
     def write(self, value: Any, context: SinkContext) -> None: ...
@@ -38,7 +41,7 @@ class Sink(ABC):
         """Everything so far is complete: the input ended, or a batch did."""
 
     def close(self) -> None:
-        """Called once after the last record."""
+        """Called once after the last record, for each subtask; without `flush` before it if the job failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,9 @@ class SinkOperator(ChainOperator):
         flush = getattr(self._sink, "flush", None)
         if callable(flush):
             flush()
+        close_function(self._sink)
+
+    def abort(self) -> None:
         close_function(self._sink)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.keyed_store import NO_KEY, KeyedStore, MemoryStore, Slots
 from tidegate.core.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -21,67 +20,24 @@ from tidegate.core.time import Clock
 from tidegate.core.ttl import ExpiringValues
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
-Slots = dict[str, dict[Any, Any]]
-"""The state of one key: state name -> namespace -> value. Plain functions use the namespace None."""
+__all__ = [
+    "MISSING",
+    "AggregatingState",
+    "AppendingState",
+    "KeyedState",
+    "KeyedStateBackend",
+    "KeyedStore",
+    "ListState",
+    "MapState",
+    "MemoryStore",
+    "MergingState",
+    "ReducingState",
+    "Slots",
+    "State",
+    "ValueState",
+]
 
 MISSING: Final = object()
-
-
-class _NoKey(dict[str, dict[Any, Any]]):
-    """Stands where no key is current. It is true, so that nothing is forgotten when a key comes."""
-
-    def __bool__(self) -> bool:
-        return True
-
-    def get(self, name: str, default: Any = None) -> Any:
-        raise InvalidValueError(
-            f"state {name!r}: no key is current here, so there is no keyed state; "
-            "use it in process_element or on_timer, or apply_to_keyed_state"
-        )
-
-    __getitem__ = __setitem__ = get
-
-
-_NO_KEY: Final = _NoKey()
-
-
-class KeyedStore(Protocol):
-    """Where the slots of the keys are kept; a runtime may load them lazily and write them in bulk."""
-
-    def load(self, key: Any) -> Slots:
-        """The slots of the key, to be changed in place; empty ones for a new key."""
-
-    def discard(self, key: Any) -> None:
-        """Forget the key."""
-
-    def keys(self) -> Iterator[Any]: ...
-
-
-class MemoryStore:
-    """Keeps everything in one dict."""
-
-    def __init__(self) -> None:
-        self._slots: dict[Any, Slots] = {}
-
-    def load(self, key: Any) -> Slots:
-        slots = self._slots.get(key)
-        if slots is None:
-            slots = self._slots[key] = {}
-        return slots
-
-    def discard(self, key: Any) -> None:
-        self._slots.pop(key, None)
-
-    def keys(self) -> Iterator[Any]:
-        return iter(list(self._slots))
-
-    def snapshot(self) -> Snapshot:
-        """A copy that later changes do not reach."""
-        return make_snapshot("keyed_state", 1, keys=[[k, s] for k, s in copy.deepcopy(self._slots).items() if s])
-
-    def restore(self, snapshot: Mapping[str, Any]) -> None:
-        fields = open_snapshot(snapshot, "keyed_state", 1)
-        self._slots = {key: copy.deepcopy(slots) for key, slots in fields["keys"]}
 
 
 class KeyedStateBackend:
@@ -91,7 +47,7 @@ class KeyedStateBackend:
         self.store = store
         self.clock = clock
         self.current_key: Any = None
-        self.slots: Slots = _NO_KEY
+        self.slots: Slots = NO_KEY
 
     def set_current_key(self, key: Any) -> Slots:
         """Make `key` the current one. A key that has nothing left is forgotten when the next one comes."""
@@ -112,7 +68,7 @@ class KeyedStateBackend:
         if not self.slots:
             self.store.discard(self.current_key)
         self.current_key = None
-        self.slots = _NO_KEY
+        self.slots = NO_KEY
 
     def values(self, name: str) -> dict[Any, Any]:
         """All namespaces of one state of the current key, to be changed in place."""

@@ -29,10 +29,18 @@ class RunnableJob(Protocol):
 class RunningJob(JobClient):
     """A running job: look at it, stop it, drain it, wait for it. PyFlink's names are there too, with futures."""
 
-    def __init__(self, job: RunnableJob, name: str, on_end: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        job: RunnableJob,
+        name: str,
+        on_end: Callable[[], None] | None = None,
+        *,
+        on_success: Callable[[], None] | None = None,
+    ) -> None:
         self._job = job
         self._name = name
         self._on_end = on_end
+        self._on_success = on_success
         self._id = JobID.generate()
         self._status = JobStatus.CREATED
         self._error: BaseException | None = None
@@ -107,6 +115,8 @@ class RunningJob(JobClient):
     def _run(self) -> None:
         try:
             self._job.run()
+            if self._on_success is not None:
+                self._on_success()
             self._status = JobStatus.CANCELED if self._is_stopping else JobStatus.FINISHED
         except KeyboardInterrupt:
             self._status = JobStatus.CANCELED

@@ -245,12 +245,11 @@ class StreamExecutionEnvironment:
         )
         job = LocalJob(graph, options, checkpoint.load(self._checkpoint))
 
-        def ended() -> None:
+        def save() -> None:
             checkpoint.save(self._checkpoint, job.snapshot())
-            if on_end is not None:
-                on_end()
 
-        return RunningJob(job, job_name or "job", ended)
+        # Only what ended well is saved: after a failure the checkpoint before it counts.
+        return RunningJob(job, job_name or "job", on_end, on_success=save)
 
     def _spark_client(self, graph: StreamGraph, job_name: str | None, on_end: Any) -> RunningJob:
         from tidegate.spark.job import SparkJob, SparkOptions, wall_clock

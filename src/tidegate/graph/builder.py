@@ -22,8 +22,10 @@ class ProgramBuilder:
     def has_ends(self) -> bool:
         return bool(self._ends)
 
-    def source(self, source: Any, kind: str, *, may_have_timestamps: bool = False) -> Stream:
-        return Stream(SourceNode(self._number(), kind, source, may_have_timestamps))
+    def source(
+        self, source: Any, kind: str, *, may_have_timestamps: bool = False, output_type: Any = None
+    ) -> Stream:
+        return Stream(SourceNode(self._number(), kind, source, may_have_timestamps, output_type))
 
     def chain(self, kind: str, spec: OperatorSpec, streams: Sequence[Stream], output_type: Any = None) -> Stream:
         return Stream(ChainNode(self._number(), kind, spec, tuple(streams), output_type))

@@ -84,6 +84,7 @@ class SourceNode(Node):
 
     source: Any
     may_have_timestamps: bool = False
+    output_type: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

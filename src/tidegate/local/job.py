@@ -68,10 +68,12 @@ class LocalJob:
             if not self._is_stopping:
                 for operator in self.topology.operators():
                     operator.drain()
-        finally:
-            for reader in self._readers:
-                reader.stop()
-            self.topology.close()
+        except BaseException:
+            self._stop_reading()
+            self.topology.abort()
+            raise
+        self._stop_reading()
+        self.topology.close()
 
     def stop(self) -> None:
         """Stop soon, between two elements. Time does not end: open windows stay open."""
@@ -112,6 +114,10 @@ class LocalJob:
             self._wake.wait(_MAX_WAIT_SECONDS)
             for operator in self.topology.operators():
                 operator.poll()
+
+    def _stop_reading(self) -> None:
+        for reader in self._readers:
+            reader.stop()
 
     def _read(self) -> int:
         """Read what is at hand from the channels that may be read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from tidegate.core.metric_group import MetricGroup
 from tidegate.core.operator import Operator, OperatorContext, TaskOperator
@@ -12,10 +12,15 @@ from tidegate.core.outputs import OperatorOutput, Receiver, TypedReceiver
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.task import Task
 from tidegate.core.time import Clock
-from tidegate.errors import InvalidTypeError
+from tidegate.errors import InvalidTypeError, SnapshotError
 from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
 from tidegate.graph.stream_graph import StreamGraph
+from tidegate.local.copies import spec_of_subtask
 from tidegate.local.exchange import Exchange
+
+
+_FORGETTABLE: Final = frozenset({"operator", "sink"})
+"""The snapshots of operators that may be gone without a loss: maps and filters, and the ends of streams."""
 
 
 @dataclass(slots=True)
@@ -73,6 +78,11 @@ class Topology:
         for operator in self.operators():
             operator.close()
 
+    def abort(self) -> None:
+        """Close after a failure."""
+        for operator in self.operators():
+            operator.abort()
+
     def metrics(self) -> dict[str, list[dict[str, int]]]:
         """The metrics of each operator, by uid, a dict for each subtask."""
         return {
@@ -90,15 +100,23 @@ class Topology:
                 states[vertex.uid] = [operator.snapshot() for operator in vertex.operators]
             else:
                 states[vertex.uid] = [output.snapshot() for output in vertex.outputs]
-        return make_snapshot("topology", 1, states=states)
+        names = {vertex.uid: vertex.name for vertex in self.vertices.values()}
+        return make_snapshot("topology", 1, states=states, names=names)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Take state back by uid, before `open`. Operators that the snapshot does not know start from nothing."""
-        states = open_snapshot(snapshot, "topology", 1)["states"]
+        fields = open_snapshot(snapshot, "topology", 1)
+        states: dict[str, Any] = dict(fields["states"])
         for vertex in self.vertices.values():
-            parts: Sequence[Any] = vertex.tasks or vertex.operators or vertex.outputs
-            for part, state in zip(parts, states.get(vertex.uid, ()), strict=False):
-                part.restore(state)
+            if vertex.uid in states:
+                _restore(vertex, states.pop(vertex.uid))
+        for uid, parts in states.items():
+            if any(state["kind"] not in _FORGETTABLE for state in parts):
+                raise SnapshotError(
+                    f"the checkpoint has state of the operator {fields.get('names', {}).get(uid, uid)!r} (uid {uid!r}), "
+                    "which this program does not have; run the program that wrote it, give the operator that goes on "
+                    "with its state that uid(...), or choose another checkpoint folder"
+                )
 
     def _build(self, node: Node) -> Vertex:
         vertex = Vertex(node, self._graph.uid(node), self._graph.name(node))
@@ -118,7 +136,7 @@ class Topology:
     def _operator(
         self, node: ChainNode | TaskNode, vertex: Vertex, output: OperatorOutput, index: int, count: int
     ) -> Operator:
-        operator = node.spec.create()
+        operator: Operator = spec_of_subtask(node.spec, index).create()
         if isinstance(node, TaskNode) != isinstance(operator, TaskOperator):
             raise InvalidTypeError(f"{vertex.name}: {type(node.spec).__name__} does not fit a {type(node).__name__}")
         metrics = MetricGroup()
@@ -175,6 +193,24 @@ class Topology:
 
     def _count(self, streams: Sequence[Stream]) -> int:
         return sum(self._channels[stream.node.number] for stream in streams)
+
+
+def _restore(vertex: Vertex, states: Sequence[Any]) -> None:
+    parts: Sequence[Any] = vertex.tasks or vertex.operators or vertex.outputs
+    if len(parts) != len(states):
+        raise SnapshotError(
+            f"{vertex.name} (uid {vertex.uid!r}): the checkpoint has {len(states)} of its subtasks, the program has "
+            f"{len(parts)}; parallelism and the channels of sources are fixed for a checkpoint: run with the old ones, "
+            "or choose another checkpoint folder"
+        )
+    for part, state in zip(parts, states, strict=True):
+        try:
+            part.restore(state)
+        except SnapshotError as error:
+            raise SnapshotError(
+                f"{vertex.name} (uid {vertex.uid!r}): {error}; run the program that wrote the checkpoint, or choose "
+                "another checkpoint folder"
+            ) from error
 
 
 def _channel_counts(graph: StreamGraph) -> dict[int, int]:

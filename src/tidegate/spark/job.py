@@ -83,6 +83,11 @@ class SparkJob:
         self._is_open = False
 
     @property
+    def last_progress(self) -> Any:
+        """What Spark says of the last batch."""
+        return self._query.lastProgress
+
+    @property
     def num_stages(self) -> int:
         return len(self._plan.stages)
 
