@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-core lint format transcripts bench-micro bench-check check-java clean
+.PHONY: help setup demo test test-core test-spark lint format transcripts conformance cluster-test faults \
+	bench-micro bench-fixed bench-check compatibility check-java clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,10 +33,26 @@ check-java:
 demo: check-java $(READY) ## Run the demo: a disordered stream, its watermarks and its late records
 	@$(BIN)/python examples/core_demo.py
 
-test: check-java $(READY) lint test-core transcripts bench-check ## Run everything that CI runs
+test: check-java $(READY) lint test-core transcripts bench-check test-spark ## Run everything that CI runs
 
 test-core: $(READY) ## Run the tests that need no JVM
 	@$(BIN)/python -m pytest -q -m "not spark"
+
+test-spark: check-java $(READY) ## Run the tests on Spark, and the transcripts in one batch each and cut at random
+	@$(BIN)/python -m pytest -q -m spark
+	@for batches in one random:7; do \
+		$(BIN)/python -m tidegate.testing.transcript --on spark --batches $$batches tests/conformance || exit 1; \
+	done
+
+conformance: check-java $(READY) ## The long version: every input a batch of its own, hundreds of random programs
+	@$(BIN)/python -m tidegate.testing.transcript --on spark --batches each tests/conformance
+	@TIDEGATE_PROGRAMS=300 $(BIN)/python -m pytest -q tests/spark/test_random_programs.py
+
+cluster-test: check-java $(READY) ## Run a job on a standalone cluster of several worker processes
+	@$(BIN)/python -m pytest -q tests/cluster
+
+faults: check-java $(READY) ## Kill the driver twenty times and compare the output
+	@TIDEGATE_FAULTS=20 $(BIN)/python -m pytest -q tests/faults
 
 lint: $(READY) ## Check style and types
 	@$(BIN)/ruff check .
@@ -54,6 +71,12 @@ transcripts: $(READY) ## Run the conformance transcripts in process, cut in seve
 bench-micro: $(READY) ## Measure the core: valve by number of channels, records per second of the Python path
 	@$(BIN)/python benchmarks/micro/valve.py
 	@$(BIN)/python benchmarks/micro/throughput.py
+
+bench-fixed: check-java $(READY) ## Measure what a nearly empty micro-batch costs, beside Spark's own aggregation
+	@$(BIN)/python benchmarks/spark/fixed_cost.py
+
+compatibility: $(READY) ## Make docs/flink_compatibility.md from the code
+	@$(BIN)/python -m tools.flink_compatibility.build_table
 
 bench-check: $(READY)
 	@$(BIN)/python benchmarks/micro/valve.py --quick

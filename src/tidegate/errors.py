@@ -37,3 +37,7 @@ class UserCodeError(TidegateError, RuntimeError):
 
 class UnsupportedError(TidegateError, AttributeError):
     """Something of Flink that Tidegate does not have, refused by name with what to use instead."""
+
+
+class UnsupportedImportError(TidegateError, ImportError):
+    """An import of something that PyFlink has and Tidegate does not, with the reason."""

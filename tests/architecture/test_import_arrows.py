@@ -17,11 +17,12 @@ ROOT = "tidegate"
 
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
+    "_refused": frozenset({"errors"}),
     "agg": frozenset({"core"}),
     "core": frozenset({"errors"}),
     "graph": frozenset({"core", "errors"}),
-    "common": frozenset({"core", "graph", "errors"}),
-    "datastream": frozenset({"core", "graph", "common", "errors"}),
+    "common": frozenset({"core", "graph", "errors", "_refused"}),
+    "datastream": frozenset({"core", "graph", "common", "errors", "_refused"}),
     "metrics": frozenset({"core", "graph", "errors"}),
     "ingest": frozenset({"core", "errors"}),
     "local": frozenset({"core", "graph", "ingest", "metrics", "errors"}),
@@ -29,7 +30,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "testing": EVERYTHING,
     "cli": EVERYTHING,
     "dashboard": EVERYTHING,
-    ROOT: frozenset({"core", "graph", "common", "datastream", "errors"}),
+    ROOT: frozenset({"core", "graph", "common", "datastream", "errors", "_refused"}),
 }
 MAY_IMPORT_INSIDE_A_FUNCTION: Mapping[str, frozenset[str]] = {
     "datastream": frozenset({"local", "spark", "metrics"}),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,9 @@ from tidegate.spark.session import get_session
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
+    # Workers find the classes of the tests by name.
+    root = str(Path(__file__).parents[2])
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     session = get_session(None, 2)
     yield session
     session.stop()

@@ -139,7 +139,7 @@ class Timestamps(ProcessFunction):
 
 class Ask(AsyncFunction):
     async def async_invoke(self, value: Any) -> list[Any]:
-        return [f"answer {value}"]
+        return [f"to {value}"]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ class Ask(AsyncFunction):
         (Each(), [3, 3, 4, 4]),
         (Even(), [4]),
         (Timestamps(), [1, 2]),
-        (Ask(), ["answer 3", "answer 4"]),
+        (Ask(), ["to 3", "to 4"]),
     ],
 )
 def test_every_function_of_one_input_is_a_subject(subject: Any, expected: list[Any]) -> None:
@@ -268,22 +268,18 @@ def test_an_operator_with_two_inputs_is_a_subject_with_its_own_keys() -> None:
 
 
 def test_a_source_is_no_subject() -> None:
-    with pytest.raises(
-        InvalidTypeError, match="harness: a source is not an operator; pass a stream that an operator made"
-    ):
+    with pytest.raises(InvalidTypeError, match="harness: a source is not an operator; pass a stream that an"):
         OneInputHarness(stream())
 
 
 def test_a_keyed_function_needs_a_key() -> None:
-    with pytest.raises(InvalidValueError, match="harness: Spent needs key_selector=..."):
+    with pytest.raises(InvalidValueError, match=r"harness: Spent needs key_selector=\.\.\."):
         OneInputHarness(Spent())
 
 
 @pytest.mark.parametrize("subject", [5, Spent, lambda value: value])
 def test_what_is_no_function_is_refused(subject: Any) -> None:
-    with pytest.raises(
-        InvalidTypeError, match="harness: expected a function object such as a KeyedProcessFunction, a Wat"
-    ):
+    with pytest.raises(InvalidTypeError, match="harness: expected a function object such as a KeyedProcess"):
         OneInputHarness(subject)
 
 

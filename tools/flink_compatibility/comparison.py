@@ -146,6 +146,9 @@ class Comparison:
         return verdict
 
     def _missing(self, path: str) -> Verdict:
+        refused = tidegate_code.refused_import(path)
+        if refused is not None:
+            return Verdict(Answer.NO, refused)
         verdict = self.verdicts.of_missing(path)
         if verdict is None:
             self.problems.append(f"{path}: missing, and verdicts.yaml does not say why")

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
+from tidegate import _refused
+from tidegate.errors import UnsupportedImportError
+
 PACKAGES: Final = ("tidegate.common", "tidegate.datastream")
 MISSING: Final = object()
 NO_EFFECT: Final = "Accepted for Flink's sake: "
@@ -68,8 +71,23 @@ def find(pyflink_module: str, name: str) -> Counterpart | None:
 
 def _get(owner: Any, name: str) -> Any:
     for part in name.split("."):
-        owner = getattr(owner, part, MISSING)
+        try:
+            owner = getattr(owner, part, MISSING)
+        except UnsupportedImportError:
+            return MISSING
     return owner
+
+
+def refused_import(pyflink_path: str) -> str | None:
+    """Why a class, function or constant cannot be imported, in the words of the error; None if it does not say."""
+    module, _, name = pyflink_path.replace("pyflink", "tidegate", 1).rpartition(".")
+    while module:
+        reason = _refused.reason(module, name)
+        if reason is not None:
+            return reason
+        module, _, outer = module.rpartition(".")
+        name = f"{outer}.{name}"
+    return None
 
 
 def attributes(cls: type) -> set[str]:

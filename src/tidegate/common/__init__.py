@@ -1,9 +1,13 @@
 """PyFlink's `common` names: time, types, rows, watermark strategies, configuration and jobs."""
 
+from typing import TYPE_CHECKING
+
+from tidegate._refused import refusing
 from tidegate.common.completable_future import CompletableFuture
 from tidegate.common.config_options import ConfigOption, ConfigOptions
 from tidegate.common.configuration import Configuration
 from tidegate.common.execution_config import ExecutionConfig
+from tidegate.common.input_dependency_constraint import InputDependencyConstraint
 from tidegate.common.job import JobExecutionResult, JobID, JobStatus
 from tidegate.common.job_client import JobClient
 from tidegate.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
@@ -61,6 +65,7 @@ __all__ = [
     "ConfigOptions",
     "Configuration",
     "ExecutionConfig",
+    "InputDependencyConstraint",
     "RestartStrategies",
     "RestartStrategyConfiguration",
     # jobs
@@ -70,3 +75,6 @@ __all__ = [
     "JobID",
     "JobStatus",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tidegate.errors import InvalidTypeError
@@ -60,6 +61,17 @@ class TypeInformation(ABC):
             return self.fit(value)
         except Mismatch as mismatch:
             raise InvalidTypeError(f"{where}: {mismatch}; {advice}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredType:
+    """A type with what to do about a value that does not fit, where no function returned it."""
+
+    type_info: TypeInformation
+    advice: str
+
+    def convert(self, value: Any, where: str) -> Any:
+        return self.type_info.convert(value, where, self.advice)
 
 
 def check_types(types: Any, where: str) -> tuple[TypeInformation, ...]:

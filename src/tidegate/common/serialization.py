@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tidegate._refused import refusing
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 
@@ -107,3 +108,7 @@ def _check_bytes(value: Any, where: str) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     raise InvalidTypeError(f"{where}: expected bytes, got {type(value).__name__} {value!r}")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tidegate._refused import refusing
 from tidegate.common._array_types import (
     BasicArrayTypeInfo,
     ListTypeInfo,
@@ -16,7 +17,7 @@ from tidegate.common._basic_types import BasicType, BasicTypeInfo, PickledBytesT
 from tidegate.common._field_types import MapTypeInfo, RowTypeInfo, TupleTypeInfo
 from tidegate.common._spark_types import DdlType, SparkType, is_spark_type
 from tidegate.common._time_types import DateTypeInfo, SqlTimeTypeInfo, TimestampTypeInfo, TimeTypeInfo
-from tidegate.common._type_information import TypeInformation, uncalled
+from tidegate.common._type_information import DeclaredType, TypeInformation, uncalled
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "BasicTypeInfo",
     "DateTypeInfo",
     "DdlType",
+    "DeclaredType",
     "ListTypeInfo",
     "MapTypeInfo",
     "ObjectArrayTypeInfo",
@@ -204,3 +206,7 @@ def as_type(output_type: Any, where: str) -> TypeInformation | None:
         f"{where}: expected a type such as Types.INT(), a list of them, a Spark DDL string such as "
         f"'name STRING, age INT' or a pyspark DataType object, got {output_type!r}{uncalled(output_type)}"
     )
+
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

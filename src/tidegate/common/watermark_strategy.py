@@ -1,5 +1,8 @@
 """How a stream gets its timestamps and watermarks: the names of PyFlink, and of Java Flink where PyFlink has none."""
 
+from typing import TYPE_CHECKING
+
+from tidegate._refused import refusing
 from tidegate.core.legacy_assigners import (
     AssignerWithPeriodicWatermarks,
     AssignerWithPunctuatedWatermarks,
@@ -21,3 +24,6 @@ __all__ = [
     "WatermarkStatus",
     "WatermarkStrategy",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

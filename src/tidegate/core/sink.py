@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,13 +24,22 @@ class SinkContext(NamedTuple):
 
 
 class Sink(ABC):
-    """Write your own: `write` gets each value, `write_watermark` each watermark, after everything it covers."""
+    """Write your own: `write` gets each value, `write_watermark` each watermark, after everything it covers.
+
+    Everything comes in batches: `begin_batch`, what was written, `flush`, `commit_batch`. On Spark a batch is a
+    micro-batch; after a crash the last one may come again, from its beginning, with the same id and the same values. A
+    sink that shows nothing before `commit_batch`, and what it has committed once only, is exactly once. In process the
+    whole run is one batch.
+    """
 
     is_shared: ClassVar[bool] = True
     """Whether one object takes the records of all subtasks; if not, every subtask opens a copy of its own."""
 
     def open(self, runtime_context: Any) -> None:
         """Called once before the first record, for each subtask."""
+
+    def begin_batch(self, batch_id: int) -> None:
+        """A batch begins; whatever was written and not committed is void."""
 
     @abstractmethod
     def write(self, value: Any, context: SinkContext) -> None: ...
@@ -40,8 +50,11 @@ class Sink(ABC):
     def flush(self) -> None:
         """Everything so far is complete: the input ended, or a batch did."""
 
+    def commit_batch(self, batch_id: int) -> None:
+        """The batch is complete: make it visible, unless a batch with this id already is. Ids rise."""
+
     def close(self) -> None:
-        """Called once after the last record, for each subtask; without `flush` before it if the job failed."""
+        """Called once after the last record, for each subtask; if the job failed, without `commit_batch` before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +69,36 @@ class SinkSpec:
 
 
 class SinkOperator(ChainOperator):
+    """Feeds a sink. A runtime that has batches says so before `open`, and begins and commits them itself."""
+
+    has_batches = False
+
     def __init__(self, sink: Any) -> None:
         self._sink = sink
         self._watermark = MIN_TIME
 
     def open(self) -> None:
         open_function(self._sink, self.runtime_context())
+        if not self.has_batches and (not self._is_shared or self.context.subtask == 0):
+            self.begin_batch(0)
 
     def close(self) -> None:
-        flush = getattr(self._sink, "flush", None)
-        if callable(flush):
-            flush()
+        if not self.has_batches:
+            if not self._is_shared or self.context.subtask == self.context.parallelism - 1:
+                self.commit_batch(0)
+            else:
+                self._call("flush")
         close_function(self._sink)
 
     def abort(self) -> None:
         close_function(self._sink)
+
+    def begin_batch(self, batch_id: int) -> None:
+        self._call("begin_batch", batch_id)
+
+    def commit_batch(self, batch_id: int) -> None:
+        self._call("flush")
+        self._call("commit_batch", batch_id)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         try:
@@ -80,10 +108,22 @@ class SinkOperator(ChainOperator):
 
     def process_watermark(self, watermark: Watermark) -> None:
         self._watermark = watermark.timestamp
-        write = getattr(self._sink, "write_watermark", None)
-        if write is not None:
-            write(watermark)
+        self._call("write_watermark", watermark)
         self.output.emit_watermark(watermark)
 
     def process_status(self, status: WatermarkStatus) -> None:
         self.output.emit_status(status)
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        super().restore(snapshot)
+        self._watermark = self.output.current_watermark
+
+    @property
+    def _is_shared(self) -> bool:
+        return bool(getattr(self._sink, "is_shared", True))
+
+    def _call(self, method: str, *arguments: Any) -> None:
+        """Call what a sink has; one that is no `Sink` needs nothing but `write`."""
+        call = getattr(self._sink, method, None)
+        if callable(call):
+            call(*arguments)

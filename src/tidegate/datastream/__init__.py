@@ -1,19 +1,28 @@
 """PyFlink's `pyflink.datastream`: a program runs when `pyflink` in its imports becomes `tidegate`."""
 
+from typing import TYPE_CHECKING
+
+from tidegate._refused import refusing
 from tidegate.core.output_tag import DEAD_LETTERS, DeadLetter, OutputTag
 from tidegate.core.process import FunctionTimers as TimerService
 from tidegate.core.process import TimeDomain
 from tidegate.core.time import TimeCharacteristic
 from tidegate.datastream.async_data_stream import AsyncDataStream
 from tidegate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+from tidegate.datastream.checkpoint_config import CheckpointConfig
+from tidegate.datastream.checkpointing_mode import CheckpointingMode
 from tidegate.datastream.closeable_iterator import CloseableIterator
 from tidegate.datastream.connected_streams import ConnectedStreams
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.data_stream_sink import DataStreamSink
+from tidegate.datastream.execution_mode import RuntimeExecutionMode
+from tidegate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from tidegate.datastream.functions import (
     AggregateFunction,
     AllWindowFunction,
     AsyncFunction,
+    AsyncRetryPredicate,
+    AsyncRetryStrategy,
     BroadcastProcessFunction,
     CoFlatMapFunction,
     CoMapFunction,
@@ -35,14 +44,17 @@ from tidegate.datastream.functions import (
     WindowFunction,
 )
 from tidegate.datastream.keyed_stream import KeyedStream
-from tidegate.datastream.runtime_execution_mode import RuntimeExecutionMode
 from tidegate.datastream.sinks import CollectSink, PrintSink, Sink
 from tidegate.datastream.sources import Source
 from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from tidegate.datastream.window import (
+    CountWindow,
     EventTimeSessionWindows,
+    GlobalWindow,
     GlobalWindows,
+    MergingWindowAssigner,
     SlidingEventTimeWindows,
+    TimeWindow,
     Trigger,
     TriggerResult,
     TumblingEventTimeWindows,
@@ -57,22 +69,29 @@ __all__ = [
     "AllWindowedStream",
     "AsyncDataStream",
     "AsyncFunction",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
     "BroadcastConnectedStream",
     "BroadcastProcessFunction",
     "BroadcastStream",
+    "CheckpointConfig",
+    "CheckpointingMode",
     "CloseableIterator",
     "CoFlatMapFunction",
     "CoMapFunction",
     "CoProcessFunction",
     "CollectSink",
     "ConnectedStreams",
+    "CountWindow",
     "DEAD_LETTERS",
     "DataStream",
     "DataStreamSink",
     "DeadLetter",
     "EventTimeSessionWindows",
+    "ExternalizedCheckpointRetention",
     "FilterFunction",
     "FlatMapFunction",
+    "GlobalWindow",
     "GlobalWindows",
     "KeySelector",
     "KeyedBroadcastProcessFunction",
@@ -80,6 +99,7 @@ __all__ = [
     "KeyedProcessFunction",
     "KeyedStream",
     "MapFunction",
+    "MergingWindowAssigner",
     "OutputTag",
     "Partitioner",
     "PrintSink",
@@ -96,6 +116,7 @@ __all__ = [
     "StreamExecutionEnvironment",
     "TimeCharacteristic",
     "TimeDomain",
+    "TimeWindow",
     "TimerService",
     "Trigger",
     "TriggerResult",
@@ -105,3 +126,6 @@ __all__ = [
     "WindowFunction",
     "WindowedStream",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

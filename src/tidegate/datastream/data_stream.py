@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from tidegate.common.typeinfo import as_type
+from tidegate._refused import refuse
+from tidegate.common.typeinfo import DeclaredType, as_type
 from tidegate.core.assign_watermarks import AssignWatermarksSpec
-from tidegate.core.fields import FieldKey, get_field
+from tidegate.core.fields import FieldKey
 from tidegate.core.functions import KeySelector, Partitioner, as_callable
 from tidegate.core.identity import IdentitySpec
 from tidegate.core.output_tag import OutputTag
@@ -16,6 +18,7 @@ from tidegate.core.sink import SinkSpec
 from tidegate.core.state_descriptors import MapStateDescriptor
 from tidegate.core.stateless import FilterSpec, FlatMapSpec, MapSpec
 from tidegate.core.strategy import WatermarkStrategy
+from tidegate.datastream._element_functions import CheckedKey, Projection, same
 from tidegate.datastream.data_stream_sink import DataStreamSink
 from tidegate.datastream.sinks import PrintSink
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
@@ -40,9 +43,40 @@ if TYPE_CHECKING:
     from tidegate.datastream.joined_streams import CoGroupedStreams, JoinedStreams
     from tidegate.datastream.keyed_stream import KeyedStream
     from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
-    from tidegate.datastream.windowed_stream import AllWindowedStream
+    from tidegate.datastream.windowed_stream import AllWindowedStream, WindowedStream
+
+__all__ = [
+    "AllWindowedStream",
+    "BroadcastConnectedStream",
+    "BroadcastStream",
+    "CloseableIterator",
+    "ConnectedStreams",
+    "DataStream",
+    "DataStreamSink",
+    "KeyedStream",
+    "WindowedStream",
+]
 
 ON_ERROR = ("fail", "side_output")
+
+_OTHER_STREAMS: Final = {
+    "AllWindowedStream": "tidegate.datastream.windowed_stream",
+    "BroadcastConnectedStream": "tidegate.datastream.broadcast_stream",
+    "BroadcastStream": "tidegate.datastream.broadcast_stream",
+    "CloseableIterator": "tidegate.datastream.closeable_iterator",
+    "ConnectedStreams": "tidegate.datastream.connected_streams",
+    "KeyedStream": "tidegate.datastream.keyed_stream",
+    "WindowedStream": "tidegate.datastream.windowed_stream",
+}
+"""PyFlink has every kind of stream in this module; here each has its own, which imports this one."""
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        if name in _OTHER_STREAMS:
+            return getattr(importlib.import_module(_OTHER_STREAMS[name]), name)
+        return refuse(__name__, name)
 
 
 class DataStream:
@@ -65,7 +99,7 @@ class DataStream:
 
     def filter(self, func: Any, *, on_error: str = "fail") -> DataStream:
         """Only the elements for which `func` is true."""
-        return self._chain("filter", FilterSpec(func, _check_on_error(on_error)), self._type_info)
+        return self._pass("filter", FilterSpec(func, _check_on_error(on_error)))
 
     def process(self, func: Any, output_type: Any = None, *, on_error: str = "fail") -> DataStream:
         """A `ProcessFunction`: sees time, and can write to side outputs."""
@@ -75,12 +109,12 @@ class DataStream:
         """Tuples of only these fields."""
         if not field_indexes:
             raise InvalidValueError("project needs at least one field index")
-        return self._chain("project", MapSpec(_Projection(field_indexes)), None)
+        return self._chain("project", MapSpec(Projection(field_indexes)), None)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: Any, *, on_error: str = "fail") -> DataStream:
         """Give every element a timestamp, and the stream its watermarks, for each channel of the input."""
         spec = AssignWatermarksSpec(WatermarkStrategy.of(watermark_strategy), _check_on_error(on_error))
-        return self._chain("assign_timestamps_and_watermarks", spec, self._type_info)
+        return self._pass("assign_timestamps_and_watermarks", spec)
 
     # Keys, windows, several streams
 
@@ -91,7 +125,7 @@ class DataStream:
         selector, label = as_key_selector(key_selector)
         stream = self
         if _check_on_error(on_error) == "side_output":
-            stream = self._chain("key_by", MapSpec(_CheckedKey(selector), on_error), self._type_info)
+            stream = self._pass("key_by", MapSpec(CheckedKey(selector), on_error))
         return KeyedStream(stream, selector, label)
 
     def window_all(self, window_assigner: WindowAssigner) -> AllWindowedStream:
@@ -110,7 +144,9 @@ class DataStream:
         """All elements of these streams; their channels meet in one valve."""
         for stream in streams:
             _check_stream(stream, "union")
-        return DataStream(self._env, [*self._streams, *(s for stream in streams for s in stream._streams)])
+        same_type = all(stream._type_info == self._type_info for stream in streams)
+        all_streams = [*self._streams, *(s for stream in streams for s in stream._streams)]
+        return DataStream(self._env, all_streams, self._type_info if same_type else None)
 
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
         """Two streams under one function; with a `BroadcastStream` its state is in every subtask."""
@@ -140,7 +176,14 @@ class DataStream:
         """What the operator sent to this side output."""
         if not isinstance(output_tag, OutputTag):
             raise InvalidTypeError(f"get_side_output: expected an OutputTag, got {output_tag!r}")
-        return DataStream(self._env, [Stream(self._node("get_side_output"), output_tag.tag_id)], output_tag.type_info)
+        declared = as_type(output_tag.type_info, f"OutputTag {output_tag.tag_id!r}")
+        side = Stream(self._node("get_side_output"), output_tag.tag_id)
+        if declared is None:
+            return DataStream(self._env, [side])
+        # Values reach a side output in many ways; they take the form of its type where they leave it.
+        output_type = DeclaredType(declared, "change the type of the OutputTag or what is sent to it")
+        converted = self._env._program.chain("side output", MapSpec(same), [side], output_type)
+        return DataStream(self._env, [converted], declared).name(f"side output {output_tag.tag_id}")
 
     # Where elements go
 
@@ -273,6 +316,10 @@ class DataStream:
         declared = as_type(output_type, kind)
         return DataStream(self._env, [self._env._program.chain(kind, spec, self._streams, declared)], declared)
 
+    def _pass(self, kind: str, spec: OperatorSpec) -> DataStream:
+        """An operator that gives only elements that came in, which have their type already."""
+        return DataStream(self._env, [self._env._program.chain(kind, spec, self._streams)], self._type_info)
+
     def _task(
         self,
         kind: str,
@@ -290,7 +337,8 @@ class DataStream:
         return DataStream(self._env, [stream], declared)
 
     def _repartition(self, kind: str, partitioning: Partitioning) -> DataStream:
-        return self._task(kind, IdentitySpec(), [Input(self._streams, partitioning)], self._type_info)
+        streams = self._task(kind, IdentitySpec(), [Input(self._streams, partitioning)])._streams
+        return DataStream(self._env, streams, self._type_info)
 
     def _sink(self, kind: str, sink: Any) -> DataStreamSink:
         program = self._env._program
@@ -323,22 +371,3 @@ def _check_on_error(on_error: str) -> str:
     if on_error not in ON_ERROR:
         raise InvalidValueError(f"on_error must be 'fail' or 'side_output', got {on_error!r}")
     return on_error
-
-
-class _Projection:
-    def __init__(self, fields: Sequence[int]) -> None:
-        self._fields = tuple(fields)
-
-    def __call__(self, value: Any) -> tuple[Any, ...]:
-        return tuple(get_field(value, field) for field in self._fields)
-
-
-class _CheckedKey:
-    """Passes the element on if it has a key; its errors make a dead letter of it."""
-
-    def __init__(self, selector: Callable[[Any], Any]) -> None:
-        self._selector = selector
-
-    def __call__(self, value: Any) -> Any:
-        hash(self._selector(value))
-        return value

@@ -1,5 +1,8 @@
 """PyFlink's `pyflink.datastream.functions`: everything that a user writes or is handed."""
 
+from typing import TYPE_CHECKING
+
+from tidegate._refused import refusing
 from tidegate.core.async_io import AsyncFunction
 from tidegate.core.async_retry import AsyncRetryPredicate, AsyncRetryStrategy
 from tidegate.core.connect import (
@@ -29,6 +32,7 @@ from tidegate.core.functions import (
     WindowFunction,
 )
 from tidegate.core.interval_join import ProcessJoinFunction
+from tidegate.core.process import FunctionTimers as TimerService
 from tidegate.core.process import KeyedProcessFunction, ProcessFunction
 from tidegate.core.runtime_context import KeyedStateStore, RuntimeContext
 from tidegate.core.sink import Sink, SinkContext
@@ -69,5 +73,9 @@ __all__ = [
     "SinkContext",
     "SourceContext",
     "SourceFunction",
+    "TimerService",
     "WindowFunction",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

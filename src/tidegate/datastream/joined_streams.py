@@ -46,34 +46,36 @@ class IntervalJoined:
         self._right = right
         self._lower = lower
         self._upper = upper
+        self._excludes_lower = False
+        self._excludes_upper = False
         self._late_left: OutputTag | None = None
         self._late_right: OutputTag | None = None
 
     def lower_bound_exclusive(self) -> Self:
-        return self._with(_lower=self._lower + 1)
+        self._excludes_lower = True
+        return self
 
     def upper_bound_exclusive(self) -> Self:
-        return self._with(_upper=self._upper - 1)
+        self._excludes_upper = True
+        return self
 
     def side_output_left_late_data(self, output_tag: OutputTag) -> Self:
-        return self._with(_late_left=_check_tag(output_tag))
+        self._late_left = _check_tag(output_tag)
+        return self
 
     def side_output_right_late_data(self, output_tag: OutputTag) -> Self:
-        return self._with(_late_right=_check_tag(output_tag))
+        self._late_right = _check_tag(output_tag)
+        return self
 
     def process(self, process_join_function: Any, output_type: Any = None) -> DataStream:
         """A `ProcessJoinFunction`, or a function `(left, right) -> result`."""
         function = process_join_function
         if callable(function) and not hasattr(function, "process_element"):
             function = _PairFunction(function)
-        spec = IntervalJoinSpec(self._lower, self._upper, function, self._late_left, self._late_right)
+        lower, upper = self._lower + self._excludes_lower, self._upper - self._excludes_upper
+        spec = IntervalJoinSpec(lower, upper, function, self._late_left, self._late_right)
         inputs = [self._left._input(), self._right._input()]
         return self._left._task("interval_join", spec, inputs, output_type, gives_timestamps=True)
-
-    def _with(self, **changes: Any) -> Self:
-        changed = copy.copy(self)
-        vars(changed).update(changes)
-        return changed
 
 
 class _PairFunction(ProcessJoinFunction):
@@ -142,13 +144,16 @@ class JoinWindows:
         self._wrap = wrap
 
     def trigger(self, trigger: Any) -> JoinWindows:
-        return JoinWindows(self._windows.trigger(trigger), self._wrap)
+        self._windows.trigger(trigger)
+        return self
 
     def evictor(self, evictor: Any) -> JoinWindows:
-        return JoinWindows(self._windows.evictor(evictor), self._wrap)
+        self._windows.evictor(evictor)
+        return self
 
     def allowed_lateness(self, time_ms: Any) -> JoinWindows:
-        return JoinWindows(self._windows.allowed_lateness(time_ms), self._wrap)
+        self._windows.allowed_lateness(time_ms)
+        return self
 
     def apply(self, function: Any, output_type: Any = None) -> DataStream:
         """A `JoinFunction` or `CoGroupFunction`, or a plain function of two arguments."""

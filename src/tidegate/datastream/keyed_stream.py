@@ -39,21 +39,17 @@ class KeyedStream(DataStream):
         """As on any stream; a function that gets state in `open` gets that of the current key."""
         if not is_stateful(func):
             return super().map(func, output_type, on_error=on_error)
-        call = as_callable(func, "map", MapFunction, "map")
-        return self._process("map", _Wrapped(func, lambda value: (call(value),)), output_type, on_error)
+        return self._process("map", _StatefulMap(func), output_type, on_error)
 
     def flat_map(self, func: Any, output_type: Any = None, *, on_error: str = "fail") -> DataStream:
         if not is_stateful(func):
             return super().flat_map(func, output_type, on_error=on_error)
-        call = as_callable(func, "flat_map", FlatMapFunction, "flat_map")
-        return self._process("flat_map", _Wrapped(func, call), output_type, on_error)
+        return self._process("flat_map", _StatefulFlatMap(func), output_type, on_error)
 
     def filter(self, func: Any, *, on_error: str = "fail") -> DataStream:
         if not is_stateful(func):
             return super().filter(func, on_error=on_error)
-        call = as_callable(func, "filter", FilterFunction, "filter")
-        wrapped = _Wrapped(func, lambda value: (value,) if call(value) else ())
-        return self._process("filter", wrapped, self._type_info, on_error)
+        return self._process("filter", _StatefulFilter(func), self._type_info, on_error)
 
     def process(self, func: Any, output_type: Any = None, *, on_error: str = "fail") -> DataStream:
         """A `KeyedProcessFunction`: state, timers and side outputs."""
@@ -139,12 +135,14 @@ class KeyedStream(DataStream):
         return self._task(how, RollingReduceSpec(FieldReducer(how, field)), [self._input()], self._type_info)
 
 
-class _Wrapped(KeyedProcessFunction):
-    """A map, flat_map or filter function with state, as a process function."""
+class _Stateful(KeyedProcessFunction):
+    """A map, flat_map or filter function with state, as a process function.
 
-    def __init__(self, function: Any, call: Callable[[Any], Any]) -> None:
+    It holds the function and no closure over it, so that a copy calls the function that it opened.
+    """
+
+    def __init__(self, function: Any) -> None:
         self._function = function
-        self._call = call
         self.__name__ = type(function).__name__
 
     def open(self, runtime_context: Any) -> None:
@@ -153,5 +151,29 @@ class _Wrapped(KeyedProcessFunction):
     def close(self) -> None:
         self._function.close()
 
+
+class _StatefulMap(_Stateful):
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._map = as_callable(function, "map", MapFunction, "map")
+
     def process_element(self, value: Any, ctx: Any) -> Any:
-        return self._call(value)
+        return (self._map(value),)
+
+
+class _StatefulFlatMap(_Stateful):
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._flat_map = as_callable(function, "flat_map", FlatMapFunction, "flat_map")
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        return self._flat_map(value)
+
+
+class _StatefulFilter(_Stateful):
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._filter = as_callable(function, "filter", FilterFunction, "filter")
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        return (value,) if self._filter(value) else ()

@@ -7,12 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tidegate.core.sink import Sink, SinkContext
+from tidegate.datastream.file_sink import FileSink
+from tidegate.errors import InvalidTypeError
 
-__all__ = ["CollectSink", "PrintSink", "Sink"]
+__all__ = ["CollectSink", "FileSink", "ForeachBatchSink", "PrintSink", "Sink"]
 
 
 class PrintSink(Sink):
     """Writes every element to standard output, with the subtask in front where there are several."""
+
+    is_shared = False
 
     def __init__(self, identifier: str | None = None) -> None:
         self._identifier = identifier
@@ -49,3 +53,39 @@ class CollectSink(Sink):
     def __reduce__(self) -> Any:
         # The list belongs to the driver's process; a copy elsewhere starts empty.
         return CollectSink, ()
+
+
+class ForeachBatchSink(Sink):
+    """Calls `function(values, batch_id)` once for each batch that has elements.
+
+    After a crash the last batch comes again with the same id and the same values: a function that replaces what it
+    stored under the id is exactly once. In process the whole run is one batch.
+
+    >>> stored = {}
+    >>> sink = ForeachBatchSink(lambda values, batch_id: stored.update({batch_id: values}))
+    """
+
+    def __init__(self, function: Callable[[list[Any], int], None]) -> None:
+        if not callable(function):
+            raise InvalidTypeError(f"ForeachBatchSink: expected a function of (values, batch_id), got {function!r}")
+        self._function = function
+        self._values: list[Any] = []
+
+    def begin_batch(self, batch_id: int) -> None:
+        self._values = []
+
+    def write(self, value: Any, context: SinkContext) -> None:
+        self._values.append(value)
+
+    def commit_batch(self, batch_id: int) -> None:
+        values, self._values = self._values, []
+        if values:
+            self._function(values, batch_id)
+
+    def __reduce__(self) -> Any:
+        # The function may hold a connection; it is called in the driver's process only.
+        return ForeachBatchSink, (_ignore,)
+
+
+def _ignore(values: list[Any], batch_id: int) -> None:
+    pass

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tidegate.common.typeinfo import TypeInformation
 from tidegate.core.source import Source, SourceFunction
 from tidegate.errors import InvalidTypeError, InvalidValueError, UserCodeError
 
@@ -19,6 +20,14 @@ class CollectionSource(Source):
         if isinstance(elements, str | bytes) or not isinstance(elements, Iterable):
             raise InvalidTypeError(f"from_collection: expected a list of elements, got {elements!r}")
         self._elements = list(elements)
+
+    def converted(self, type_info: TypeInformation) -> CollectionSource:
+        """The same elements in the form that the type gives them."""
+        advice = "change type_info or the element"
+        return CollectionSource(
+            type_info.convert(element, f"from_collection: element {index}", advice)
+            for index, element in enumerate(self._elements)
+        )
 
     def channels(self) -> Sequence[str]:
         return ("0",)

@@ -1,5 +1,8 @@
 """PyFlink's `pyflink.datastream.state`: descriptors, handles, time to live."""
 
+from typing import TYPE_CHECKING
+
+from tidegate._refused import refusing
 from tidegate.core.broadcast_state import BroadcastState, ReadOnlyBroadcastState
 from tidegate.core.state import (
     AggregatingState,
@@ -40,3 +43,6 @@ __all__ = [
     "ValueState",
     "ValueStateDescriptor",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

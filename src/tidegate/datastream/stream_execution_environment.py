@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from tidegate.common.configuration import Configuration
-from tidegate.common.execution_config import ExecutionConfig
 from tidegate.common.job_execution_result import JobExecutionResult
-from tidegate.common.typeinfo import as_type
+from tidegate.common.typeinfo import DeclaredType, as_type
 from tidegate.core.assign_watermarks import AssignWatermarksSpec
 from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.core.source import Source
@@ -17,6 +16,7 @@ from tidegate.core.time import TimeCharacteristic
 from tidegate.core.timestamps import RecordTimestampAssigner
 from tidegate.datastream.closeable_iterator import CloseableIterator
 from tidegate.datastream.data_stream import DataStream
+from tidegate.datastream.environment_settings import EnvironmentSettings, Runtime, choose_runtime
 from tidegate.datastream.running_job import RunningJob
 from tidegate.datastream.sinks import CollectSink
 from tidegate.datastream.sources import CollectionSource, FunctionSource, NumberSequenceSource, SocketTextSource
@@ -26,39 +26,35 @@ from tidegate.graph.builder import ProgramBuilder
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
 
-Runtime = Literal["spark", "local"]
 
-
-class StreamExecutionEnvironment:
+class StreamExecutionEnvironment(EnvironmentSettings):
     """Get one with `get_execution_environment()`, build streams from it, then `execute()`."""
 
     def __init__(
         self,
         spark: Any = None,
         *,
-        runtime: Runtime = "spark",
+        runtime: Runtime | None = None,
         parallelism: int | None = None,
         checkpoint: str | None = None,
         trigger: str = "0 seconds",
         clock: Any = None,
     ) -> None:
-        if runtime not in ("spark", "local"):
-            raise InvalidValueError(f"runtime must be 'spark' or 'local', got {runtime!r}")
+        super().__init__()
         self._spark = spark
-        self._runtime: Runtime = runtime
+        self._runtime: Runtime = choose_runtime(runtime, spark)
         self._checkpoint = checkpoint
         self._trigger = trigger
         self._clock = clock
-        self._config = ExecutionConfig()
-        self._time = TimeCharacteristic.EventTime
         self._program = ProgramBuilder()
         self.set_parallelism(1 if parallelism is None else parallelism)
 
     @staticmethod
     def get_execution_environment(
         spark: Any = None,
+        configuration: Configuration | None = None,
         *,
-        runtime: Runtime = "spark",
+        runtime: Runtime | None = None,
         parallelism: int | None = None,
         checkpoint: str | None = None,
         trigger: str = "0 seconds",
@@ -66,21 +62,29 @@ class StreamExecutionEnvironment:
     ) -> StreamExecutionEnvironment:
         """A new environment: on `spark`, or a local Spark of its own, or with `runtime="local"` in this process.
 
-        `clock` replaces processing time on the local runtime, for tests. PyFlink passes a `Configuration` first;
-        that is accepted.
+        Without `runtime` and without `spark` the environment variable `TIDEGATE_RUNTIME` chooses, "spark" or "local";
+        Spark if it is not set. `configuration` is PyFlink's, which may also stand first; `parallelism` counts more.
+        `clock` replaces processing time on the local runtime, for tests.
         """
         if isinstance(spark, Configuration):
-            parallelism = parallelism or spark.get_integer("parallelism.default", 0) or None
-            spark = None
-        return StreamExecutionEnvironment(
-            spark, runtime=runtime, parallelism=parallelism, checkpoint=checkpoint, trigger=trigger, clock=clock
-        )
+            spark, configuration = None, spark
+        env = StreamExecutionEnvironment(spark, runtime=runtime, checkpoint=checkpoint, trigger=trigger, clock=clock)
+        if configuration is not None:
+            env.configure(configuration)
+        if parallelism is not None:
+            env.set_parallelism(parallelism)
+        return env
 
     # Sources
 
     def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream:
         """The elements of a list."""
-        return self._source(CollectionSource(collection), "collection", type_info)
+        source = CollectionSource(collection)
+        declared = as_type(type_info, "from_collection")
+        if declared is not None:
+            source = source.converted(declared)
+        stream = self._source(source, "collection", None)
+        return DataStream(self, stream._streams, declared)
 
     def from_elements(self, *elements: Any) -> DataStream:
         return self.from_collection(elements)
@@ -112,7 +116,7 @@ class StreamExecutionEnvironment:
             strategy.timestamp_assigner, RecordTimestampAssigner
         ):
             return stream
-        return stream._chain("assign_timestamps_and_watermarks", AssignWatermarksSpec(strategy), type_info)
+        return stream._pass("assign_timestamps_and_watermarks", AssignWatermarksSpec(strategy))
 
     def from_dataframe(
         self,
@@ -140,57 +144,6 @@ class StreamExecutionEnvironment:
     def to_dataframe(self, **streams: DataStream) -> Any:
         """Streams of this program as one streaming DataFrame."""
         raise UnsupportedError("to_dataframe needs the Spark runtime, which this version does not have yet")
-
-    # Settings
-
-    def get_config(self) -> ExecutionConfig:
-        return self._config
-
-    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """The number of subtasks of operators that have their own."""
-        if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
-            raise InvalidValueError(f"parallelism must be an integer of 1 or more, got {parallelism!r}")
-        self._parallelism = parallelism
-        self._config.set_parallelism(parallelism)
-        return self
-
-    def get_parallelism(self) -> int:
-        return self._parallelism
-
-    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
-        """Accepted for Flink's sake: parallelism is fixed for a checkpoint."""
-        self._config.set_max_parallelism(max_parallelism)
-        return self
-
-    def get_max_parallelism(self) -> int:
-        return self._config.get_max_parallelism()
-
-    def set_stream_time_characteristic(self, characteristic: TimeCharacteristic) -> None:
-        """Which time the job runs on: it chooses the source contexts, and what `time_window` means."""
-        if not isinstance(characteristic, TimeCharacteristic):
-            raise InvalidTypeError(
-                f"set_stream_time_characteristic: expected a TimeCharacteristic, got {characteristic!r}"
-            )
-        self._time = characteristic
-
-    def get_stream_time_characteristic(self) -> TimeCharacteristic:
-        return self._time
-
-    def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
-        """Accepted for Flink's sake: elements travel with their micro-batch."""
-        return self
-
-    def disable_operator_chaining(self) -> StreamExecutionEnvironment:
-        """Accepted for Flink's sake: chaining does not change results."""
-        return self
-
-    def set_runtime_mode(self, execution_mode: Any) -> StreamExecutionEnvironment:
-        """Accepted for Flink's sake: a bounded input ends by itself."""
-        return self
-
-    def enable_checkpointing(self, interval: int, mode: Any = None) -> StreamExecutionEnvironment:
-        """Accepted for Flink's sake: every micro-batch is a checkpoint."""
-        return self
 
     # Running
 
@@ -220,7 +173,9 @@ class StreamExecutionEnvironment:
     def _source(self, source: Source, kind: str, type_info: Any, *, may_have_timestamps: bool = False) -> DataStream:
         declared = as_type(type_info, kind)
         stamps = may_have_timestamps or self._time is TimeCharacteristic.IngestionTime
-        return DataStream(self, [self._program.source(source, kind, may_have_timestamps=stamps)], declared)
+        output_type = None if declared is None else DeclaredType(declared, "change type_info or what the source gives")
+        stream = self._program.source(source, kind, may_have_timestamps=stamps, output_type=output_type)
+        return DataStream(self, [stream], declared)
 
     def _graph(self) -> StreamGraph:
         return self._program.build(self._parallelism)

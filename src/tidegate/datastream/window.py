@@ -31,7 +31,8 @@ from tidegate.core.triggers import (
     ProcessingTimeTrigger,
     PurgingTrigger,
 )
-from tidegate.core.windows import GlobalWindow, TimeWindow, Window
+from tidegate.core.windows import CountWindow, GlobalWindow, TimeWindow, Window
+from tidegate.datastream.window_serializers import CountWindowSerializer, GlobalWindowSerializer, TimeWindowSerializer
 
 __all__ = [
     "ContinuousEventTimeTrigger",
@@ -40,6 +41,8 @@ __all__ = [
     "CountSlidingWindowAssigner",
     "CountTrigger",
     "CountTumblingWindowAssigner",
+    "CountWindow",
+    "CountWindowSerializer",
     "DeltaEvictor",
     "DeltaTrigger",
     "DynamicEventTimeSessionWindows",
@@ -49,6 +52,7 @@ __all__ = [
     "EventTimeTrigger",
     "Evictor",
     "GlobalWindow",
+    "GlobalWindowSerializer",
     "GlobalWindows",
     "MergingWindowAssigner",
     "NeverTrigger",
@@ -61,6 +65,7 @@ __all__ = [
     "SlidingProcessingTimeWindows",
     "TimeEvictor",
     "TimeWindow",
+    "TimeWindowSerializer",
     "TimestampedValue",
     "Trigger",
     "TriggerResult",

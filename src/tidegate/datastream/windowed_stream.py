@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Iterable
 from typing import Any, Self
@@ -32,7 +31,10 @@ from tidegate.graph.nodes import Input, KeyBy, may_have_timestamps
 
 
 class _Windows:
-    """What keyed and all-windows share: the options, and the ways to choose a function."""
+    """What keyed and all-windows share: the options, and the ways to choose a function.
+
+    Setting an option changes this object and returns it, as in PyFlink.
+    """
 
     _is_keyed: bool
 
@@ -58,27 +60,32 @@ class _Windows:
 
     def trigger(self, trigger: Trigger) -> Self:
         """When the windows fire, in place of the assigner's default."""
-        return self._with(_trigger=check_trigger(trigger, "trigger"))
+        self._trigger = check_trigger(trigger, "trigger")
+        return self
 
     def evictor(self, evictor: Evictor) -> Self:
         """What is taken out of a window before or after its function sees it."""
         if not isinstance(evictor, Evictor):
             raise InvalidTypeError(f"evictor: expected an Evictor such as CountEvictor.of(10), got {evictor!r}")
-        return self._with(_evictor=evictor)
+        self._evictor = evictor
+        return self
 
     def allowed_lateness(self, time_ms: int | DurationLike) -> Self:
         """How long after its end a window still takes elements; each fires it again."""
         if isinstance(time_ms, int) and not isinstance(time_ms, bool):
             if time_ms < 0:
                 raise InvalidValueError(f"allowed_lateness must not be negative, got {time_ms} ms")
-            return self._with(_lateness=time_ms)
-        return self._with(_lateness=non_negative_millis(time_ms, "allowed_lateness"))  # type: ignore[arg-type]
+            self._lateness = time_ms
+        else:
+            self._lateness = non_negative_millis(time_ms, "allowed_lateness")  # type: ignore[arg-type]
+        return self
 
     def side_output_late_data(self, output_tag: OutputTag) -> Self:
         """Where late elements go instead of being dropped; read it with `get_side_output` of the result."""
         if not isinstance(output_tag, OutputTag):
             raise InvalidTypeError(f"side_output_late_data: expected an OutputTag, got {output_tag!r}")
-        return self._with(_late_output=output_tag)
+        self._late_output = output_tag
+        return self
 
     def reduce(self, reduce_function: Any, window_function: Any = None, output_type: Any = None) -> DataStream:
         """Reduce the elements as they come; a window function may see the result."""
@@ -151,11 +158,6 @@ class _Windows:
 
     def _key_names(self) -> tuple[str, ...]:
         return ()
-
-    def _with(self, **changes: Any) -> Self:
-        changed = copy.copy(self)
-        vars(changed).update(changes)
-        return changed
 
 
 class WindowedStream(_Windows):

@@ -22,9 +22,7 @@ class ProgramBuilder:
     def has_ends(self) -> bool:
         return bool(self._ends)
 
-    def source(
-        self, source: Any, kind: str, *, may_have_timestamps: bool = False, output_type: Any = None
-    ) -> Stream:
+    def source(self, source: Any, kind: str, *, may_have_timestamps: bool = False, output_type: Any = None) -> Stream:
         return Stream(SourceNode(self._number(), kind, source, may_have_timestamps, output_type))
 
     def chain(self, kind: str, spec: OperatorSpec, streams: Sequence[Stream], output_type: Any = None) -> Stream:

@@ -18,7 +18,6 @@ from tidegate.graph.stream_graph import StreamGraph
 from tidegate.local.copies import spec_of_subtask
 from tidegate.local.exchange import Exchange
 
-
 _FORGETTABLE: Final = frozenset({"operator", "sink"})
 """The snapshots of operators that may be gone without a loss: maps and filters, and the ends of streams."""
 
@@ -112,10 +111,11 @@ class Topology:
                 _restore(vertex, states.pop(vertex.uid))
         for uid, parts in states.items():
             if any(state["kind"] not in _FORGETTABLE for state in parts):
+                name = fields.get("names", {}).get(uid, uid)
                 raise SnapshotError(
-                    f"the checkpoint has state of the operator {fields.get('names', {}).get(uid, uid)!r} (uid {uid!r}), "
-                    "which this program does not have; run the program that wrote it, give the operator that goes on "
-                    "with its state that uid(...), or choose another checkpoint folder"
+                    f"the checkpoint has state of the operator {name!r} (uid {uid!r}), which this program does not "
+                    "have; run the program that wrote it, give the operator that goes on with its state that uid(...), "
+                    "or choose another checkpoint folder"
                 )
 
     def _build(self, node: Node) -> Vertex:

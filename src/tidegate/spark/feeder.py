@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from tidegate.core.dataframe_source import DataFrameSource
@@ -23,12 +21,14 @@ from tidegate.spark.routing import edge_name
 from tidegate.spark.spool import Spool
 
 _READ_AT_ONCE: Final = 20_000
+_READ_IN_TURN: Final = 100
+_READ_SECONDS: Final = 0.2
 
 
 class Feeder:
     """Reads every driver-side source through its source context into the spool.
 
-    What was spooled is remembered beside it, so that a restart goes on behind it.
+    How far it came is noted with each file of the spool, so that a restart goes on exactly behind what was spooled.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class Feeder:
         self._next_probe = clock() + auto_watermark_interval
         self.wake = threading.Event()
         self._pending: dict[tuple[int, int], list[Item]] = defaultdict(list)
-        self._position_file: Path = spool.folder.parent / "positions.json"
-        self._positions: dict[str, list[Any]] = _load(self._position_file)
         self._readers: dict[str, ChannelReader] = {}
+        self._receivers: dict[str, _SpoolReceiver] = {}
+        saved: dict[str, Any] = spool.note or {}
         for node in graph.nodes:
             if isinstance(node, SourceNode) and not isinstance(node.source, DataFrameSource):
                 for channel in node.source.channels():
                     name = f"{graph.uid(node)}/{channel}"
-                    self._readers[name] = self._create(node, channel, name, time_characteristic)
+                    self._readers[name] = self._create(node, channel, name, time_characteristic, saved.get(name))
 
     @property
     def has_ended(self) -> bool:
@@ -69,7 +69,7 @@ class Feeder:
     def step(self) -> int:
         """Spool what is at hand. Returns how many elements that were."""
         self.wake.clear()
-        count = read_in_turn([r for r in self._readers.values() if not r.has_ended], _READ_AT_ONCE)
+        count = self._read()
         now = self._clock()
         if self._interval > 0 and now >= self._next_probe:
             self._next_probe = now + self._interval
@@ -78,6 +78,17 @@ class Feeder:
                     reader.context.on_periodic_emit()
         self._flush()
         return count
+
+    def _read(self) -> int:
+        """Read what is at hand, for a moment: a slow source must not keep what it gave already from the query."""
+        deadline = time.monotonic() + _READ_SECONDS
+        total = 0
+        while total < _READ_AT_ONCE:
+            count = read_in_turn([r for r in self._readers.values() if not r.has_ended], _READ_IN_TURN)
+            total += count
+            if count == 0 or time.monotonic() > deadline:
+                break
+        return total
 
     def end(self) -> None:
         """End every channel: what is open fires."""
@@ -91,16 +102,19 @@ class Feeder:
             reader.stop()
 
     def _create(
-        self, node: SourceNode, channel: str, name: str, time_characteristic: TimeCharacteristic
+        self, node: SourceNode, channel: str, name: str, time_characteristic: TimeCharacteristic, saved: Any
     ) -> ChannelReader:
-        position, has_ended = self._positions.get(name, [0, False])
-        receiver = _SpoolReceiver(self, node, channel)
+        receiver = self._receivers[name] = _SpoolReceiver(self, node, channel)
         context = create_source_context(
             time_characteristic,
             OperatorOutput((receiver,)),
             self._clock,
             watermark_interval=self._interval or 200,
         )
+        if saved is None:
+            return create_reader(name, context, self.wake, node.source, channel)
+        position, has_ended, receiver.number, progress = saved
+        context.restore(progress)
         reader = create_reader(name, context, self.wake, node.source, channel, skip=position)
         reader.has_ended = has_ended
         return reader
@@ -111,10 +125,12 @@ class Feeder:
     def _flush(self) -> None:
         if not self._pending:
             return
-        self._spool.write(self._pending)
+        note = {
+            name: (reader.position, reader.has_ended, self._receivers[name].number, reader.context.snapshot())
+            for name, reader in self._readers.items()
+        }
+        self._spool.write(self._pending, note)
         self._pending.clear()
-        self._positions = {name: [r.position, r.has_ended] for name, r in self._readers.items()}
-        self._position_file.write_text(json.dumps(self._positions), encoding="utf-8")
 
 
 class _SpoolReceiver:
@@ -124,7 +140,8 @@ class _SpoolReceiver:
         self._feeder = feeder
         self._edge = edge_name(node, 0, 0)
         self._channel = channel
-        self._number = 0
+        self.number = 0
+        """How many items there were; it goes on after a restart, for one batch may hold items from before and after."""
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         self._feeder.put(Item(self._order(), self._edge, self._channel, None, value, timestamp))
@@ -139,12 +156,5 @@ class _SpoolReceiver:
         self._feeder.put(Item(self._order(), self._edge, self._channel, progress=progress))
 
     def _order(self) -> tuple[int, str]:
-        self._number += 1
-        return (self._number, self._channel)
-
-
-def _load(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    positions: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return dict(positions)
+        self.number += 1
+        return (self.number, self._channel)

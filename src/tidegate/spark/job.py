@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
+import threading
 import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.core.time import Clock, TimeCharacteristic
-from tidegate.errors import SnapshotError
+from tidegate.errors import ClosedError, SnapshotError
 from tidegate.graph.nodes import SourceNode
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
+from tidegate.spark.batch_states import BatchStates
 from tidegate.spark.compiler import compile_plan
 from tidegate.spark.errors import translate
 from tidegate.spark.feeder import Feeder
@@ -61,17 +64,17 @@ class SparkJob:
         self._parallelism = max([options.parallelism, *graph.parallelism.values()])
         self._folder = Path(options.checkpoint or tempfile.mkdtemp(prefix="tidegate-"))
         self._is_temporary = options.checkpoint is None
-        self._check_program()
+        job_id = self._check_program()
         keys = group_keys(self._parallelism)
         self._stage_options = StageOptions(
             self._plan, self._parallelism, options.auto_watermark_interval, dict(options.job_parameters)
         )
         self.spool = Spool(self._folder / "spool", keys)
         self._keys = keys
-        self.sinks = DriverSinks(self._plan, options.clock)
-        self._sinks_file = self._folder / "sinks.state"
-        if self._sinks_file.exists():
-            self.sinks.restore(cloudpickle.loads(self._sinks_file.read_bytes()))
+        self.sinks = DriverSinks(self._plan, options.clock, job_id)
+        self._sink_states = BatchStates(self._folder / "sinks.state", self.sinks.snapshot())
+        self.sinks.restore(self._sink_states.last)
+        self._writing = threading.Lock()
         self._frames = [
             node.source
             for node in graph.nodes
@@ -177,7 +180,11 @@ class SparkJob:
         if self._query is not None:
             self._query.stop()
             self._query = None
-        self.sinks.close()
+        # Spark does not wait for the function of a batch that it interrupts.
+        with self._writing:
+            if self._is_open:
+                self.sinks.close()
+            self._is_open = False
         if self._is_temporary:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -218,22 +225,30 @@ class SparkJob:
 
     def _write(self, rows: DataFrame, batch_id: int) -> None:
         payloads = [bytes(row.payload) for row in rows.collect() if row.stage == SINK_STAGE]
-        self.sinks.write(payloads)
-        temporary = self._sinks_file.with_suffix(".tmp")
-        temporary.write_bytes(cloudpickle.dumps(self.sinks.snapshot()))
-        temporary.replace(self._sinks_file)
+        with self._writing:
+            if not self._is_open:
+                raise ClosedError(f"batch {batch_id}: the job has stopped")
+            if batch_id <= self._sink_states.last_batch:
+                self.sinks.restore(self._sink_states.before(batch_id))
+            self.sinks.write(payloads, batch_id)
+            self._sink_states.save(batch_id, self.sinks.snapshot())
 
-    def _check_program(self) -> None:
-        """Refuse a checkpoint of another program: state is found by uid and stage."""
+    def _check_program(self) -> str:
+        """Refuse a checkpoint of another program: state is found by uid and stage. Returns the id of the job."""
         path = self._folder / "program.json"
         graph = self._plan.graph
         stages = {graph.uid(node): self._plan.stage_of[node.number] for node in graph.nodes}
         program = {"parallelism": self._parallelism, "stages": stages}
+        job_id = uuid.uuid4().hex
         if path.exists():
             saved = json.loads(path.read_text(encoding="utf-8"))
             _compare(saved, program, str(self._folder))
+            job_id = saved.get("job_id", job_id)
         self._folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(program, indent=1), encoding="utf-8")
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps({"job_id": job_id, **program}, indent=1), encoding="utf-8")
+        os.replace(temporary, path)
+        return job_id
 
 
 def _compare(saved: Mapping[str, Any], program: Mapping[str, Any], folder: str) -> None:

@@ -19,13 +19,16 @@ from tidegate.spark.routing import channels_of, parse_edge
 
 
 class DriverSinks:
-    """All sinks of a job. Fed with the rows of one batch at a time."""
+    """All sinks of a job. Fed with the rows of one batch at a time.
 
-    def __init__(self, plan: Plan, clock: Clock) -> None:
+    `job_id` names the job, the same after a restart; with the uid of a sink it names what the sink writes.
+    """
+
+    def __init__(self, plan: Plan, clock: Clock, job_id: str = "") -> None:
         self._sinks: dict[int, _Sink] = {}
         for node in plan.graph.nodes:
             if isinstance(node, ChainNode) and isinstance(node.spec, SinkSpec):
-                self._sinks[node.number] = _Sink(node, plan, clock)
+                self._sinks[node.number] = _Sink(node, plan, clock, job_id)
         self._metrics: dict[tuple[str, int], dict[str, int]] = {}
         self.current_order: Order = ()
         """The order of the item that a sink is being given."""
@@ -38,8 +41,18 @@ class DriverSinks:
         for sink in self._sinks.values():
             sink.operator.close()
 
-    def write(self, payloads: list[bytes]) -> None:
-        """Give a batch's items to their sinks, in the order of their causes."""
+    def write(self, payloads: list[bytes], batch_id: int) -> None:
+        """Give a batch's items to their sinks, in the order of their causes, and commit the batch in each.
+
+        After a crash the last batch comes again, maybe when some sinks had committed it and others had not.
+        """
+        for sink in self._sinks.values():
+            sink.operator.begin_batch(batch_id)
+        self._process(payloads)
+        for sink in self._sinks.values():
+            sink.operator.commit_batch(batch_id)
+
+    def _process(self, payloads: list[bytes]) -> None:
         items = [item for payload in payloads for item in unpack(payload)]
         for item in sorted(items, key=lambda item: (item.order, item.channel)):
             if item.edge == METRICS_EDGE:
@@ -55,16 +68,16 @@ class DriverSinks:
         return make_snapshot(
             "sinks",
             1,
-            sinks={number: sink.snapshot() for number, sink in self._sinks.items()},
-            metrics=self._metrics,
+            sinks={sink.uid: sink.snapshot() for sink in self._sinks.values()},
+            metrics=dict(self._metrics),
         )
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         fields = open_snapshot(snapshot, "sinks", 1)
         self._metrics = dict(fields["metrics"])
-        for number, state in fields["sinks"].items():
-            if number in self._sinks:
-                self._sinks[number].restore(state)
+        for sink in self._sinks.values():
+            if sink.uid in fields["sinks"]:
+                sink.restore(fields["sinks"][sink.uid])
 
     def metrics(self) -> dict[str, list[dict[str, int]]]:
         found: dict[str, list[dict[str, int]]] = {}
@@ -80,21 +93,32 @@ class DriverSinks:
 class _Sink:
     """One sink with a valve over the channels that feed it."""
 
-    def __init__(self, node: ChainNode, plan: Plan, clock: Clock) -> None:
+    def __init__(self, node: ChainNode, plan: Plan, clock: Clock, job_id: str) -> None:
         assert isinstance(node.spec, SinkSpec)
+        self.uid = plan.graph.uid(node)
         self.operator = node.spec.create()
-        self.operator.setup(OperatorContext(plan.graph.name(node), OperatorOutput(), clock))
+        self.operator.has_batches = True
+        self.operator.setup(
+            OperatorContext(
+                plan.graph.name(node),
+                OperatorOutput(),
+                clock,
+                operator_unique_id=f"{job_id}/{self.uid}" if job_id else "",
+            )
+        )
         names = [f"{position}:{c}" for position, s in enumerate(node.streams) for c in channels_of(s.node, plan)]
         self._channels = {name: index for index, name in enumerate(names)}
         self._valve = StatusWatermarkValve(len(names))
         self.last_watermark = MIN_TIME
 
     def snapshot(self) -> Any:
-        return [self._channels, self._valve.snapshot(), self.last_watermark]
+        return [dict(self._channels), self._valve.snapshot(), self.last_watermark, self.operator.snapshot()]
 
     def restore(self, state: Any) -> None:
-        self._channels, valve, self.last_watermark = state
+        channels, valve, self.last_watermark, operator = state
+        self._channels = dict(channels)
         self._valve = StatusWatermarkValve.restore(valve)
+        self.operator.restore(operator)
 
     def process(self, item: Item, position: int) -> None:
         progress: Any = item.progress

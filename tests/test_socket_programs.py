@@ -16,6 +16,11 @@ from tidegate.datastream import OutputTag, StreamExecutionEnvironment, TimeChara
 from tidegate.datastream.window import TumblingEventTimeWindows
 
 
+@pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
+def runtime(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
 @contextmanager
 def serve(lines: Iterable[str]) -> Iterator[int]:
     """A server that sends the lines to its first client and closes."""
@@ -36,10 +41,10 @@ def serve(lines: Iterable[str]) -> Iterator[int]:
         server.close()
 
 
-def test_word_counts_of_a_socket_are_printed_by_window(capsys: pytest.CaptureFixture[str]) -> None:
+def test_word_counts_of_a_socket_are_printed_by_window(capsys: pytest.CaptureFixture[str], runtime: Any) -> None:
     lines = ["1000 tide", "", "2000 gate", "3000 tide", "61000 tide", "   "]
     with serve(lines) as port:
-        env = StreamExecutionEnvironment.get_execution_environment(runtime="local")
+        env = StreamExecutionEnvironment.get_execution_environment(runtime=runtime)
         words = env.socket_text_stream("127.0.0.1", port).filter(str.strip)
         late = OutputTag("late")
         counts = (
@@ -78,9 +83,11 @@ class BoundedOutOfOrderness(AssignerWithPeriodicWatermarks):
         return Watermark(self.max_event_timestamp - 10_000)
 
 
-def test_an_older_program_with_a_periodic_assigner_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_older_program_with_a_periodic_assigner_runs_as_it_stands(
+    capsys: pytest.CaptureFixture[str], runtime: Any
+) -> None:
     with serve(["1000 a", "1000 a", "2000 b", "", "70000 a"]) as port:
-        env = StreamExecutionEnvironment.get_execution_environment(runtime="local")
+        env = StreamExecutionEnvironment.get_execution_environment(runtime=runtime)
         env.set_stream_time_characteristic(TimeCharacteristic.EventTime)
         env.set_parallelism(4)
         env.get_config().set_auto_watermark_interval(10_000)
@@ -95,7 +102,7 @@ def test_an_older_program_with_a_periodic_assigner_runs_as_it_stands(capsys: pyt
             .print()
         )
         env.execute("WaterMark Test Stream")
-    printed = [line.split("> ")[1] for line in capsys.readouterr().out.splitlines()]
+    printed = [line.split("> ")[-1] for line in capsys.readouterr().out.splitlines()]
     assert sorted(printed) == ["('1000 a', 2)", "('2000 b', 1)", "('70000 a', 1)"]
 
 

@@ -1,0 +1,1 @@
+"""The command line: `tidegate run`, `plan`, `doctor` and `demo`, one file each."""
