@@ -39,8 +39,8 @@ PYFLINK_EXPORTS = [
     "Time",
     "AssignerWithPeriodicWatermarksWrapper",
 ]
-LEFT_OUT = {"InputDependencyConstraint", "AssignerWithPeriodicWatermarksWrapper"}
-"""A scheduling hint that nothing reads any more, and a wrapper around a Java object."""
+LEFT_OUT = {"AssignerWithPeriodicWatermarksWrapper"}
+"""A wrapper around a Java object."""
 
 PATHS = {
     "completable_future": "CompletableFuture",
@@ -48,6 +48,7 @@ PATHS = {
     "configuration": "Configuration",
     "constants": "MAX_LONG_VALUE MIN_LONG_VALUE",
     "execution_config": "ExecutionConfig",
+    "input_dependency_constraint": "InputDependencyConstraint",
     "job_client": "JobClient",
     "job_execution_result": "JobExecutionResult",
     "job_id": "JobID",

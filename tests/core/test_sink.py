@@ -87,3 +87,32 @@ def test_an_error_while_writing_names_the_operator_and_the_record() -> None:
 def test_what_is_no_sink_is_refused(sink: Any) -> None:
     with pytest.raises(InvalidTypeError, match="sink_to: expected a Sink object, got"):
         SinkSpec(sink)
+
+
+class BatchDiary(Diary):
+    def begin_batch(self, batch_id: int) -> None:
+        self.lines.append(f"begin {batch_id}")
+
+    def commit_batch(self, batch_id: int) -> None:
+        self.lines.append(f"commit {batch_id}")
+
+
+def test_a_run_without_batches_is_one_batch() -> None:
+    diary = BatchDiary()
+    harness = OneInputHarness(SinkSpec(diary))
+    harness.process_element("x")
+    harness.close()
+    assert diary.lines == ["open", "begin 0", ("x", None, MIN_TIME), "flush", "commit 0", "close"]
+
+
+class Full(BatchDiary):
+    def commit_batch(self, batch_id: int) -> None:
+        raise OSError("disk full")
+
+
+def test_a_sink_that_cannot_commit_is_closed() -> None:
+    sink = Full()
+    harness = OneInputHarness(SinkSpec(sink))
+    with pytest.raises(OSError, match="disk full"):
+        harness.close()
+    assert sink.lines[-1] == "close"

@@ -13,6 +13,7 @@ from tidegate.core.assigners import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from tidegate.core.evictors import Evictor
 from tidegate.core.functions import (
     AggregateFunction,
     AllWindowFunction,
@@ -383,6 +384,74 @@ def test_an_error_while_an_element_is_added_names_the_operator_and_the_record() 
     with pytest.raises(UserCodeError, match=r"test.*AttributeError.*\('a', 1\)") as caught:
         harness.process_element(("a", 1), 0)
     assert isinstance(caught.value.__cause__, AttributeError)
+
+
+class BadWindows(TumblingEventTimeWindows):
+    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Any:
+        raise LookupError("bad part")
+
+
+class BadDynamicSessions(EventTimeSessionWindows):
+    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Any:
+        raise LookupError("bad part")
+
+
+class BadOnElement(EventTimeTrigger):
+    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> Any:
+        raise LookupError("bad part")
+
+
+class BadOnTime(EventTimeTrigger):
+    def on_event_time(self, time: int, window: Any, ctx: Any) -> Any:
+        raise LookupError("bad part")
+
+
+class BadOnMerge(EventTimeTrigger):
+    def on_merge(self, window: Any, ctx: Any) -> None:
+        raise LookupError("bad part")
+
+
+class BadClear(EventTimeTrigger):
+    def clear(self, window: Any, ctx: Any) -> None:
+        raise LookupError("bad part")
+
+
+class BadEvictor(Evictor):
+    def evict_before(self, elements: Any, size: int, window: Any, ctx: Any) -> None:
+        raise LookupError("bad part")
+
+    def evict_after(self, elements: Any, size: int, window: Any, ctx: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("assigner", "trigger", "evictor"),
+    [
+        (BadWindows(ms(10)), None, None),
+        (BadWindows(ms(10)), General(), None),
+        (BadDynamicSessions(ms(10)), None, None),
+        (TUMBLING, BadOnElement(), None),
+        (TUMBLING, BadOnTime(), None),
+        (SESSIONS, BadOnTime(), None),
+        (SESSIONS, BadOnMerge(), None),
+        (TUMBLING, BadClear(), None),
+        (TUMBLING, None, BadEvictor()),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_an_error_of_any_part_of_a_window_names_the_operator_and_keeps_its_cause(
+    assigner: Any, trigger: Any, evictor: Any
+) -> None:
+    harness = Windowing(assigner, trigger, evictor)
+
+    def run() -> None:
+        for number in (1, 2):
+            harness.add(number, number)
+        harness.advance(50)
+
+    with pytest.raises(UserCodeError, match="test: LookupError: bad part") as caught:
+        run()
+    assert isinstance(caught.value.__cause__, LookupError)
 
 
 @pytest.mark.parametrize("results", ["text", {"a": 1}, 5])

@@ -275,6 +275,12 @@ def test_a_union_has_all_elements_and_the_lowest_watermark() -> None:
     assert collect(sums) == [("a", 3), ("a", 1000), ("a", 2000)]
 
 
+def test_a_stream_united_with_itself_has_every_element_twice() -> None:
+    stream = local().from_elements(1, 2)
+    assert sorted(collect(stream.union(stream))) == [1, 1, 2, 2]
+    assert sorted(collect(stream.union(stream).key_by(lambda value: 0).sum())) == [1, 2, 4, 6]
+
+
 def test_more_than_two_streams_can_be_united_and_chained() -> None:
     env = local()
     streams = [env.from_elements(n) for n in range(4)]

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.spark
 KILLS = int(os.environ.get("TIDEGATE_FAULTS", "3"))
 JOB = Path(__file__).with_name("job.py")
 ELEMENTS = 1500 * KILLS
-SECONDS = 0.003
-LONGEST_LIFE = 6.0
-PATIENCE = 120.0
+SECONDS = 0.02
+LONGEST_WAIT = 2.0
+PATIENCE = 240.0
 
 
 class Driver:
@@ -65,16 +65,18 @@ def numbers(folder: Path) -> set[str]:
 
 
 def live_and_die(folder: Path, dice: random.Random) -> str:
-    """Run until the source is read, and a random time after that. Returns where the crash was."""
+    """Run until some batches are committed, and a random time after that. Returns where the crash was."""
     spool, query = folder / "checkpoint" / "spool", folder / "checkpoint" / "query"
-    known = numbers(spool)
+    batches = dice.randrange(4)
+    awaited, count = (query / "commits", batches) if batches else (spool, 1)
+    known = numbers(awaited)
     with Driver("spark", SECONDS, folder) as driver:
         deadline = time.monotonic() + PATIENCE
-        while numbers(spool) <= known:
+        while len(numbers(awaited) - known) < count:
             assert driver.is_running(), (folder / "log").read_text()
             assert time.monotonic() < deadline, (folder / "log").read_text()
-            time.sleep(0.02)
-        time.sleep(dice.uniform(0, LONGEST_LIFE))
+            time.sleep(0.01)
+        time.sleep(dice.uniform(0, LONGEST_WAIT))
         assert driver.is_running(), (folder / "log").read_text()
     commits = numbers(query / "commits")
     return f"{'in' if numbers(query / 'offsets') - commits else 'after'} batch {len(commits)}"

@@ -91,7 +91,7 @@ def test_a_missing_name_without_a_verdict_fails_the_build(
     monkeypatch.setattr(build_table, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(verdicts, "load", lambda: Verdicts({}))
     assert build_table.main([]) == 1
-    assert "pyflink.datastream.data_stream.CachedDataStream: missing" in capsys.readouterr().err
+    assert "pyflink.datastream.data_stream.KeyedStream.AccumulateType: missing" in capsys.readouterr().err
     assert not build_table.PAGE.exists()
 
 

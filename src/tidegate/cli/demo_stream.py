@@ -55,7 +55,7 @@ class Fired(NamedTuple):
     product: str
     start: int
     end: int
-    count: int
+    sales: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.failures import Debug, FailureError, ProgramError, describe, reports_errors, say
+from tidegate.cli.interception import MakeJob, intercepted
 from tidegate.cli.program import ProgramArguments, ProgramFile, run_program
 from tidegate.datastream.running_job import RunningJob
-from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from tidegate.graph import describe as describe_plan
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
@@ -56,17 +56,13 @@ class NothingToRun:
 def planning() -> Iterator[list[PlannedJob]]:
     """While this is open nothing runs: `execute` and its like note their plan, and their results are empty."""
     planned: list[PlannedJob] = []
-    original = StreamExecutionEnvironment._client
 
-    def note(env: StreamExecutionEnvironment, graph: StreamGraph, job_name: str | None, on_end: Any = None) -> Any:
-        planned.append(PlannedJob(job_name or "job", Plan.of(graph)))
-        return RunningJob(NothingToRun(), job_name or "job", on_end)
+    def note(make: MakeJob, graph: StreamGraph, name: str, on_end: Any) -> Any:
+        planned.append(PlannedJob(name, Plan.of(graph)))
+        return RunningJob(NothingToRun(), name, on_end)
 
-    StreamExecutionEnvironment._client = note  # type: ignore[method-assign]
-    try:
+    with intercepted(note):
         yield planned
-    finally:
-        StreamExecutionEnvironment._client = original  # type: ignore[method-assign]
 
 
 def shown(jobs: list[PlannedJob], plan_format: PlanFormat) -> str:

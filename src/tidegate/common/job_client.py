@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NoReturn
 
 from tidegate.common.completable_future import CompletableFuture
 from tidegate.common.job import JobExecutionResult, JobID, JobStatus
+from tidegate.errors import UnsupportedError
 
 
 class JobClient(ABC):
@@ -34,3 +35,16 @@ class JobClient(ABC):
     @abstractmethod
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         """What the job leaves behind, once it has ended."""
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> NoReturn:
+        raise UnsupportedError(
+            "trigger_savepoint: there are no savepoints; a job goes on from its checkpoint directory"
+        )
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> NoReturn:
+        raise UnsupportedError(
+            "stop_with_savepoint: there are no savepoints; call stop(), or drain() to end time, and go on from the "
+            "checkpoint directory"
+        )

@@ -79,16 +79,18 @@ class SinkOperator(ChainOperator):
 
     def open(self) -> None:
         open_function(self._sink, self.runtime_context())
-        if not self.has_batches and (not self._is_shared or self.context.subtask == 0):
+        if self._keeps_batch:
             self.begin_batch(0)
 
     def close(self) -> None:
-        if not self.has_batches:
-            if not self._is_shared or self.context.subtask == self.context.parallelism - 1:
+        # Sinks are closed when nothing is on its way to any of them: the first subtask of a shared one can commit.
+        try:
+            if self._keeps_batch:
                 self.commit_batch(0)
-            else:
+            elif not self.has_batches:
                 self._call("flush")
-        close_function(self._sink)
+        finally:
+            close_function(self._sink)
 
     def abort(self) -> None:
         close_function(self._sink)
@@ -119,8 +121,9 @@ class SinkOperator(ChainOperator):
         self._watermark = self.output.current_watermark
 
     @property
-    def _is_shared(self) -> bool:
-        return bool(getattr(self._sink, "is_shared", True))
+    def _keeps_batch(self) -> bool:
+        """Whether this is the operator that makes a run without batches one batch of its sink."""
+        return not self.has_batches and (self.context.subtask == 0 or not getattr(self._sink, "is_shared", True))
 
     def _call(self, method: str, *arguments: Any) -> None:
         """Call what a sink has; one that is no `Sink` needs nothing but `write`."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tidegate.common.configuration import Configuration
+from tidegate.common.ddl import columns_ddl
 from tidegate.common.job_execution_result import JobExecutionResult
 from tidegate.common.typeinfo import DeclaredType, as_type
 from tidegate.core.assign_watermarks import AssignWatermarksSpec
@@ -20,7 +21,7 @@ from tidegate.datastream.environment_settings import EnvironmentSettings, Runtim
 from tidegate.datastream.running_job import RunningJob
 from tidegate.datastream.sinks import CollectSink
 from tidegate.datastream.sources import CollectionSource, FunctionSource, NumberSequenceSource, SocketTextSource
-from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
+from tidegate.errors import InvalidTypeError, InvalidValueError
 from tidegate.graph import describe
 from tidegate.graph.builder import ProgramBuilder
 from tidegate.graph.plan import Plan
@@ -139,11 +140,28 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         source = DataFrameSource(
             df, channel, sequence, channels, ordered_across_channels=ordered_across_channels, bounded=bounded
         )
-        return self._source(source, "dataframe", None)
+        stream = self._source(source, "dataframe", None)
+        return DataStream(self, stream._streams, as_type(df.schema, "from_dataframe"))
 
     def to_dataframe(self, **streams: DataStream) -> Any:
-        """Streams of this program as one streaming DataFrame."""
-        raise UnsupportedError("to_dataframe needs the Spark runtime, which this version does not have yet")
+        """Streams of this program as one streaming DataFrame.
+
+        One stream gives its columns; several give a column `stream` and a struct column for each. Start a query on
+        it with `writeStream`, and its checkpoint; pass `checkpoint=` to the environment too, so that a restart finds
+        what the driver had fed.
+        """
+        from tidegate.spark.job import SparkJob
+        from tidegate.spark.tables import Table
+
+        if self._runtime != "spark":
+            raise InvalidValueError("to_dataframe needs runtime='spark'; on the local runtime use execute_and_collect")
+        if not streams:
+            raise InvalidValueError("to_dataframe needs at least one stream, for example to_dataframe(main=out)")
+        tables = []
+        for name, stream in streams.items():
+            end = stream._sink("to_dataframe", CollectSink())._node
+            tables.append(Table(name, end.number, columns_ddl(stream.get_type(), f"to_dataframe({name}=...)")))
+        return SparkJob(self._take_graph(), self._spark_options()).to_frame(tables)
 
     # Running
 
@@ -207,9 +225,14 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         return RunningJob(job, job_name or "job", on_end, on_success=save)
 
     def _spark_client(self, graph: StreamGraph, job_name: str | None, on_end: Any) -> RunningJob:
-        from tidegate.spark.job import SparkJob, SparkOptions, wall_clock
+        from tidegate.spark.job import SparkJob
 
-        options = SparkOptions(
+        return RunningJob(SparkJob(graph, self._spark_options(), job_name or "tidegate"), job_name or "job", on_end)
+
+    def _spark_options(self) -> Any:
+        from tidegate.spark.job import SparkOptions, wall_clock
+
+        return SparkOptions(
             spark=self._spark,
             parallelism=self._parallelism,
             checkpoint=self._checkpoint,
@@ -219,7 +242,6 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             job_parameters=self._config.get_global_job_parameters(),
             clock=self._clock or wall_clock,
         )
-        return RunningJob(SparkJob(graph, options, job_name or "tidegate"), job_name or "job", on_end)
 
     def _execute_and_collect(self, stream: DataStream, job_name: str | None, limit: int | None) -> Any:
         results = CloseableIterator()

@@ -24,6 +24,7 @@ from tidegate.core.triggers import check_trigger
 from tidegate.core.window_functions import AggregatedContents, ListContents, ReducedContents, WindowContents
 from tidegate.core.window_operator import WindowSpec
 from tidegate.core.windows import TimeWindow
+from tidegate.datastream.aggregate_types import aggregate_columns
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.keyed_stream import KeyedStream
 from tidegate.errors import InvalidTypeError, InvalidValueError
@@ -127,7 +128,9 @@ class _Windows:
     def agg(self, **aggregates: Aggregate) -> DataStream:
         """Built-in aggregates by name: a row with the key, the window's start and end, and each aggregate."""
         combined = CombinedAggregate(aggregates)
-        return self._window("agg", AggregatedContents(combined), _AggregateRow(self._key_names(), combined.names), None)
+        columns = aggregate_columns(self._stream.get_type(), self._key_names(), aggregates)
+        row = _AggregateRow(self._key_names(), combined.names)
+        return self._window("agg", AggregatedContents(combined), row, columns)
 
     def _field(self, how: str, field: Field) -> DataStream:
         return self._window(how, ReducedContents(FieldReducer(how, field)), None, self._stream.get_type())

@@ -21,7 +21,7 @@ from tidegate.spark.routing import edge_name
 from tidegate.spark.spool import Spool
 
 _READ_AT_ONCE: Final = 20_000
-_READ_IN_TURN: Final = 100
+_READ_IN_TURN: Final = 25
 _READ_SECONDS: Final = 0.2
 
 

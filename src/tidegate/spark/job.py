@@ -23,6 +23,7 @@ from tidegate.graph.nodes import SourceNode
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.spark.batch_states import BatchStates
+from tidegate.spark.clock import needs_clock
 from tidegate.spark.compiler import compile_plan
 from tidegate.spark.errors import translate
 from tidegate.spark.feeder import Feeder
@@ -32,6 +33,7 @@ from tidegate.spark.session import apply_settings, get_session
 from tidegate.spark.sinks import DriverSinks
 from tidegate.spark.spool import Spool
 from tidegate.spark.stage import TICK_MILLIS, StageOptions
+from tidegate.spark.tables import Table, result_frame
 
 _POLL_SECONDS: Final = 0.05
 
@@ -84,6 +86,7 @@ class SparkJob:
         self._is_draining = False
         self._query: Any = None
         self._is_open = False
+        self._needs_clock = needs_clock(graph, options.auto_watermark_interval)
 
     @property
     def last_progress(self) -> Any:
@@ -96,14 +99,7 @@ class SparkJob:
 
     def run(self) -> None:
         """Run until every source has ended, or until `stop`."""
-        feeder = Feeder(
-            self._plan.graph,
-            self.spool,
-            self._parallelism,
-            self._options.clock,
-            time_characteristic=self._options.time_characteristic,
-            auto_watermark_interval=self._options.auto_watermark_interval,
-        )
+        feeder = self._create_feeder()
         self.start()
         try:
             feeder.start()
@@ -113,6 +109,16 @@ class SparkJob:
         finally:
             feeder.stop()
             self.finish()
+
+    def _create_feeder(self) -> Feeder:
+        return Feeder(
+            self._plan.graph,
+            self.spool,
+            self._parallelism,
+            self._options.clock,
+            time_characteristic=self._options.time_characteristic,
+            auto_watermark_interval=self._options.auto_watermark_interval,
+        )
 
     def _complete(self) -> None:
         """Everything has been read: process it, and if the input has ended, end time."""
@@ -131,7 +137,8 @@ class SparkJob:
             next_tick = self._options.clock() + TICK_MILLIS
             while self._query.isActive and not self._is_stopping and not self._is_draining:
                 self._query.awaitTermination(_POLL_SECONDS)
-                if self._options.trigger != "availableNow" and self._options.clock() >= next_tick:
+                is_continuous = self._needs_clock and self._options.trigger != "availableNow"
+                if is_continuous and self._options.clock() >= next_tick:
                     next_tick = self._options.clock() + TICK_MILLIS
                     self.tick()
             if self._query.isActive:
@@ -147,11 +154,31 @@ class SparkJob:
         item = Item((0, ""), "", "", progress=End())
         self.spool.write({(0, subtask): [item] for subtask in range(self._parallelism)})
 
-    def start(self) -> None:
-        """Start the query."""
+    def to_frame(self, tables: list[Table]) -> DataFrame:
+        """The results as a streaming DataFrame; its user starts the query, this feeds it as long as the driver runs."""
+        frame = result_frame(self._compile(), tables)
+        threading.Thread(target=self._keep_fed, name="tidegate feeder", daemon=True).start()
+        return frame
+
+    def _keep_fed(self) -> None:
+        feeder = self._create_feeder()
+        feeder.start()
+        next_tick = self._options.clock()
+        while not self._is_stopping:
+            if feeder.step() == 0:
+                feeder.wake.wait(_POLL_SECONDS)
+            if self._needs_clock and self._options.clock() >= next_tick:
+                next_tick = self._options.clock() + TICK_MILLIS
+                self.tick()
+
+    def _compile(self) -> DataFrame:
         session: SparkSession = get_session(self._options.spark, self._parallelism)
         apply_settings(session, self._parallelism)
-        rows = compile_plan(session, self._stage_options, self.spool, self._keys)
+        return compile_plan(session, self._stage_options, self.spool, self._keys)
+
+    def start(self) -> None:
+        """Start the query."""
+        rows = self._compile()
         if not self._is_open:
             self.sinks.open()
             self._is_open = True
@@ -205,7 +232,7 @@ class SparkJob:
                 return
             count = feeder.step()
             now = self._options.clock()
-            if now >= next_tick:
+            if self._needs_clock and now >= next_tick:
                 next_tick = now + TICK_MILLIS
                 self.tick()
             self._check_query()

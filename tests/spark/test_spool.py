@@ -1,0 +1,125 @@
+"""The spool and its feeder after crashes; no JVM."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidegate.core.time import TimeCharacteristic
+from tidegate.datastream import CollectSink, StreamExecutionEnvironment
+from tidegate.errors import SnapshotError
+from tidegate.graph.stream_graph import StreamGraph
+from tidegate.spark import feeder as feeder_module
+from tidegate.spark.feeder import Feeder
+from tidegate.spark.packing import Item, Tick, unpack
+from tidegate.spark.spool import Spool
+
+TICK = {(0, 0): [Item((0, ""), "", "", progress=Tick())]}
+ELEMENTS = 50
+
+
+class CrashError(Exception):
+    """Stands for kill -9: nothing after it runs."""
+
+
+def crash_at_rename(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Let the renames before `number` happen, counted from 0, and fail there."""
+    calls: list[str] = []
+
+    def replace(source: Any, target: Any) -> None:
+        calls.append(str(source))
+        if len(calls) > number:
+            raise CrashError
+        os.rename(source, target)
+
+    monkeypatch.setattr("tidegate.spark.spool.os.replace", replace)
+
+
+def spooled(folder: Path) -> list[Item]:
+    """Everything in the spool, in the order of its files."""
+    return [
+        item
+        for file in sorted((folder / "spool").glob("*.txt"))
+        for line in file.read_text().splitlines()
+        for item in unpack(base64.b64decode(line.split()[2]))
+    ]
+
+
+def test_a_note_is_that_of_the_last_file_that_had_one(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", (0, 1))
+    assert spool.note is None
+    for note in ("one", "two", "three"):
+        spool.write(TICK, note)
+    spool.write(TICK)
+    assert spool.note == Spool(tmp_path / "spool", (0, 1)).note == "three"
+
+
+def test_the_note_of_a_file_that_never_appeared_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Spool(tmp_path / "spool", (0, 1)).write(TICK, "one")
+    crashing = Spool(tmp_path / "spool", (0, 1))
+    with monkeypatch.context() as patch:
+        crash_at_rename(patch, 1)
+        with pytest.raises(CrashError):
+            crashing.write(TICK, "two")
+    restarted = Spool(tmp_path / "spool", (0, 1))
+    assert restarted.note == "one"
+    # A file without a note takes the number; the note must stay forgotten.
+    restarted.write(TICK)
+    assert Spool(tmp_path / "spool", (0, 1)).note == "one"
+
+
+def test_damaged_notes_are_refused(tmp_path: Path) -> None:
+    Spool(tmp_path / "spool", (0, 1)).write(TICK, "one")
+    (tmp_path / "spool.notes").write_bytes(b"half")
+    with pytest.raises(SnapshotError, match=r"spool\.notes cannot be read .* choose another checkpoint folder"):
+        Spool(tmp_path / "spool", (0, 1))
+
+
+def graph() -> StreamGraph:
+    env = StreamExecutionEnvironment.get_execution_environment(runtime="local")
+    env.from_range(1, ELEMENTS, channels=2).sink_to(CollectSink())
+    return env._graph()
+
+
+def feeder(folder: Path) -> Feeder:
+    """A feeder as after a restart."""
+    return Feeder(
+        graph(),
+        Spool(folder / "spool", (0, 1)),
+        2,
+        lambda: 0,
+        time_characteristic=TimeCharacteristic.EventTime,
+        auto_watermark_interval=200,
+    )
+
+
+def run(feeder: Feeder) -> None:
+    while not feeder.has_ended:
+        feeder.step()
+
+
+@pytest.mark.parametrize("rename", range(4))
+def test_a_feeder_that_crashes_while_it_writes_goes_on_exactly_behind_what_was_spooled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rename: int
+) -> None:
+    monkeypatch.setattr(feeder_module, "_READ_AT_ONCE", 10)
+    monkeypatch.setattr(feeder_module, "_READ_IN_TURN", 10)
+    for _ in range(3):
+        crashing = feeder(tmp_path)
+        with monkeypatch.context() as patch:
+            crash_at_rename(patch, rename)
+            with pytest.raises(CrashError):
+                run(crashing)
+    run(feeder(tmp_path))
+    assert feeder(tmp_path).has_ended
+    items = spooled(tmp_path)
+    values = [item.value for item in items if item.progress is None]
+    assert values == list(range(1, ELEMENTS + 1))
+    assert sum(item.progress is not None for item in items) == 2
+    for channel in ("0", "1"):
+        numbers = [item.order[0] for item in items if item.channel == channel]
+        assert numbers == list(range(1, len(numbers) + 1))
