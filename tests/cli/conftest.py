@@ -15,7 +15,7 @@ env = StreamExecutionEnvironment.get_execution_environment(parallelism=2)
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TIDEGATE_RUNTIME", "TIDEGATE_CHECKPOINT", "TIDEGATE_CONF", "PYSPARK_SUBMIT_ARGS"):
+    for name in ("TIDEGATE_RUNTIME", "TIDEGATE_CHECKPOINT", "TIDEGATE_CONF", "PYSPARK_SUBMIT_ARGS", "PYSPARK_PYTHON"):
         monkeypatch.delenv(name, raising=False)
 
 

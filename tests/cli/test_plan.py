@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tidegate.cli.app import call
 from tidegate.datastream import StreamExecutionEnvironment
 
-if TYPE_CHECKING:
-    from conftest import WriteProgram
+WriteProgram = Callable[[str], Path]
 
 JOB = """
 def boom(x):

@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,8 +17,7 @@ from tidegate.cli.app import call
 from tidegate.cli.failures import MisuseError
 from tidegate.cli.run import parse_settings, submit_arguments
 
-if TYPE_CHECKING:
-    from conftest import WriteProgram
+WriteProgram = Callable[[str], Path]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -65,6 +64,17 @@ def test_options_that_are_not_given_leave_the_environment_alone(
     assert call(["run", str(path)]) == 0
     assert capsys.readouterr().out == "1\n"
     assert os.environ["TIDEGATE_RUNTIME"] == "local"
+
+
+@pytest.mark.parametrize("given", [None, "python-of-the-user"])
+def test_workers_run_the_python_of_the_command_unless_told_otherwise(
+    program: WriteProgram, given: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if given is not None:
+        monkeypatch.setenv("PYSPARK_PYTHON", given)
+    path = program("import os\nprint(os.environ['PYSPARK_PYTHON'])\n")
+    assert call(["run", str(path)]) == 0
+    assert capsys.readouterr().out == f"{given or sys.executable}\n"
 
 
 @pytest.mark.parametrize("setting", ["spark.ui.enabled", "ui=1", " spark.a=1", "=1"])

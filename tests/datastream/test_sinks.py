@@ -82,6 +82,11 @@ def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
         FileSink(tmp_path, "csv")  # type: ignore[arg-type]
 
 
+def test_a_folder_of_another_machine_is_refused() -> None:
+    with pytest.raises(InvalidValueError, match="'s3://bucket/out' is not a folder of this machine"):
+        FileSink("s3://bucket/out")
+
+
 def test_a_file_sink_that_no_job_opened_says_so(tmp_path: Path) -> None:
     with pytest.raises(ClosedError, match="FileSink: not open"):
         FileSink(tmp_path).write("x", CONTEXT)

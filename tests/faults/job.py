@@ -1,6 +1,6 @@
 """A job to be killed: a slow source of two channels, two keyed stages, a file sink.
 
-Called as `job.py <runtime> <elements of each channel> <seconds for each element> <checkpoint> <output>`.
+Called as `job.py <runtime> <elements of each channel> <elements before it gets slow> <checkpoint> <output>`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pyspark import SparkContext
+
 from tidegate.common import WatermarkStrategy
 from tidegate.datastream import Source, StreamExecutionEnvironment
 from tidegate.datastream.file_sink import FileSink
@@ -17,29 +19,35 @@ from tidegate.datastream.window import TumblingEventTimeWindows
 
 
 class SlowSource(Source):
-    """Elements `(user, time, 1)` with some disorder, the same at every reading."""
+    """Elements `(user, time, 1)` with some disorder, the same at every reading.
 
-    def __init__(self, count: int, seconds: float) -> None:
+    The first `quick` elements of a life take some milliseconds each, those behind them drip until somebody comes to
+    kill; none wait if `quick` is negative. What an earlier life has read is skipped before Spark is there, at once.
+    """
+
+    def __init__(self, count: int, quick: int) -> None:
         self._count = count
-        self._seconds = seconds
+        self._quick = quick
 
     def channels(self) -> Sequence[str]:
         return ("a", "b")
 
     def read(self, channel: str) -> Iterator[Any]:
+        read = 0
         for number in range(self._count):
-            if self._seconds:
-                time.sleep(self._seconds)
+            if self._quick >= 0 and SparkContext._active_spark_context is not None:
+                read += 1
+                time.sleep(0.005 if read <= self._quick else 0.3)
             yield (f"u{number % 5}", number * 10 - number * 7 % 3 * 20, 1)
 
 
-def main(runtime: Any, count: int, seconds: float, checkpoint: str, output: str) -> None:
+def main(runtime: Any, count: int, quick: int, checkpoint: str, output: str) -> None:
     env = StreamExecutionEnvironment.get_execution_environment(
         runtime=runtime, parallelism=2, checkpoint=checkpoint if runtime == "spark" else None
     )
     strategy = WatermarkStrategy.for_bounded_out_of_orderness("100 ms").with_timestamp_assigner(lambda e, _: e[1])
     counts = (
-        env.from_source(SlowSource(count, seconds), strategy, "slow")
+        env.from_source(SlowSource(count, quick), strategy, "slow")
         .key_by(lambda element: element[0])
         .window(TumblingEventTimeWindows.of("500 ms"))
         .reduce(lambda a, b: (a[0], max(a[1], b[1]), a[2] + b[2]))
@@ -55,4 +63,4 @@ def main(runtime: Any, count: int, seconds: float, checkpoint: str, output: str)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], sys.argv[5])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5])

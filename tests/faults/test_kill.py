@@ -17,8 +17,10 @@ pytestmark = pytest.mark.spark
 
 KILLS = int(os.environ.get("TIDEGATE_FAULTS", "3"))
 JOB = Path(__file__).with_name("job.py")
-ELEMENTS = 1500 * KILLS
-SECONDS = 0.02
+QUICK = 500
+DRIPPING = 500
+"""More than drip in a life of the longest patience: the source does not end before the last kill."""
+ELEMENTS = (QUICK + DRIPPING) * (KILLS + 1)
 LONGEST_WAIT = 2.0
 PATIENCE = 240.0
 
@@ -26,11 +28,11 @@ PATIENCE = 240.0
 class Driver:
     """The job in a process group of its own: Python and its JVM."""
 
-    def __init__(self, runtime: str, seconds: float, folder: Path) -> None:
+    def __init__(self, runtime: str, quick: int, folder: Path) -> None:
         scratch = folder / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, "SPARK_LOCAL_DIRS": str(scratch), "TMPDIR": str(scratch)}
-        arguments = [runtime, str(ELEMENTS), str(seconds), str(folder / "checkpoint"), str(folder / "out")]
+        arguments = [runtime, str(ELEMENTS), str(quick), str(folder / "checkpoint"), str(folder / "out")]
         self._log = (folder / "log").open("ab")
         self._process = subprocess.Popen(
             [sys.executable, str(JOB), *arguments],
@@ -70,7 +72,7 @@ def live_and_die(folder: Path, dice: random.Random) -> str:
     batches = dice.randrange(4)
     awaited, count = (query / "commits", batches) if batches else (spool, 1)
     known = numbers(awaited)
-    with Driver("spark", SECONDS, folder) as driver:
+    with Driver("spark", QUICK, folder) as driver:
         deadline = time.monotonic() + PATIENCE
         while len(numbers(awaited) - known) < count:
             assert driver.is_running(), (folder / "log").read_text()
@@ -92,10 +94,10 @@ def test_a_driver_killed_again_and_again_loses_nothing_and_writes_nothing_twice(
     seed = int(os.environ.get("TIDEGATE_SEED", str(time.time_ns() % 100_000)))
     dice = random.Random(seed)
     killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
-    with Driver("local", 0.0, undisturbed) as driver:
+    with Driver("local", -1, undisturbed) as driver:
         assert driver.wait() == 0, (undisturbed / "log").read_text()
     moments = [live_and_die(killed, dice) for _ in range(KILLS)]
-    with Driver("spark", 0.0, killed) as driver:
+    with Driver("spark", -1, killed) as driver:
         assert driver.wait() == 0, (killed / "log").read_text()
     for name in ("counts", "totals"):
         expected, found = lines(undisturbed, name), lines(killed, name)

@@ -34,7 +34,6 @@ from tests.properties.cases import (
     Sliding,
     Stage,
     Status,
-    Step,
     Trigger,
     Tumbling,
     Windows,
@@ -51,14 +50,14 @@ from tidegate.datastream.window import TimeWindow
 
 @st.composite
 def _offset_windows(draw: st.DrawFn) -> Windows:
-    size = draw(st.integers(1, 25))
+    size = draw(st.integers(1, 14))
     if draw(st.booleans()):
         return Tumbling(size, draw(st.integers(1 - size, size - 1)))
-    slide = draw(st.integers(max(1, size // 4), 30))
+    slide = draw(st.integers(max(1, size // 4), 18))
     return Sliding(size, slide, draw(st.integers(1 - slide, slide - 1)))
 
 
-_TIME_WINDOWS = st.one_of(_offset_windows(), st.builds(Session, st.integers(1, 20)))
+_TIME_WINDOWS = st.one_of(_offset_windows(), st.builds(Session, st.integers(1, 8)))
 
 
 def time_windows() -> st.SearchStrategy[Windows]:
@@ -70,7 +69,7 @@ _COUNT_WINDOWS = st.one_of(
 )
 _WINDOWS = st.one_of(_TIME_WINDOWS, _TIME_WINDOWS, st.just(Global()), _COUNT_WINDOWS)
 _MERGING_TRIGGERS = st.one_of(
-    st.just(EventTime()), st.builds(Count, st.integers(1, 4)), st.builds(Continuous, st.integers(3, 15))
+    st.just(EventTime()), st.builds(Count, st.integers(1, 4)), st.builds(Continuous, st.integers(2, 9))
 )
 _TRIGGERS = st.one_of(_MERGING_TRIGGERS, st.builds(Delta, st.integers(0, 6)))
 
@@ -98,7 +97,7 @@ def stages(draw: st.DrawFn) -> Stage:
         windows,
         draw(_trigger(windows)),
         draw(_evictor(windows)),
-        draw(st.sampled_from([0, 0, 1, 5, 20])),
+        draw(st.sampled_from([0, 0, 1, 4, 10])),
         draw(st.booleans()),
         draw(st.sampled_from(["process", "aggregate", "reduce"])),
         draw(st.integers(1, 4)),
@@ -138,7 +137,7 @@ def closing_programs() -> st.SearchStrategy[Program]:
         Stage,
         _TIME_WINDOWS,
         st.sampled_from([None, EventTime(), Continuous(7)]),
-        lateness=st.sampled_from([0, 5, 20]),
+        lateness=st.sampled_from([0, 4, 10]),
         has_late_output=st.booleans(),
     )
     return programs(plain).map(lambda program: replace(program, stages=program.stages[:1]))
@@ -149,7 +148,7 @@ def event_time_stages() -> st.SearchStrategy[Stage]:
     return st.builds(
         Stage,
         _TIME_WINDOWS,
-        lateness=st.sampled_from([0, 0, 1, 5, 20]),
+        lateness=st.sampled_from([0, 0, 1, 4, 10]),
         has_late_output=st.booleans(),
         function=st.sampled_from(["process", "aggregate", "reduce"]),
     )
@@ -158,9 +157,9 @@ def event_time_stages() -> st.SearchStrategy[Stage]:
 # Drawing inputs
 
 
-_VERBS = ["feed"] * 6 + ["mark"] * 3 + ["idle", "active", "end"]
+_VERBS = ["feed"] * 8 + ["mark"] * 3 + ["mark all"] * 3 + ["idle", "active", "end"]
 _BYTES_PER_STEP = 4
-_PACE = 4
+_PACE = 2
 
 
 def scripts(channels: int, *, ends: bool | None = None) -> st.SearchStrategy[Script]:
@@ -181,23 +180,23 @@ def _script(data: bytes, channels: int, *, ends: bool) -> Script:
         verb = _VERBS[verb_byte % len(_VERBS)]
         channel, key = place % channels, place // 4 % 4
         now = index * _PACE
-        shift = shift_byte % 46 - 30
-        step: Step
+        shift = shift_byte % 22 - 14
         if verb == "feed":
             if channel in ended:
                 continue
-            watermark = now + shift // 2 - 10 if number % 2 else None
-            step = Feed(channel, Element(key, index, number // 2 % 10, watermark), now + shift)
+            if number % 7 == 3:
+                shift -= 20
+            watermark = now + shift - 4 if number % 2 else None
+            script.append(Feed(channel, Element(key, index, number // 2 % 10, watermark), now + shift))
         elif verb == "mark":
-            step = Mark(channel, now + shift)
-        elif verb == "end":
-            if number % 8:
-                continue
+            script.append(Mark(channel, now + shift))
+        elif verb == "mark all":
+            script.extend(Mark(each, now + shift) for each in range(channels))
+        elif verb != "end":
+            script.append(Status(channel, verb == "idle"))
+        elif number % 8 == 0:
             ended.add(channel)
-            step = Mark(channel, MAX)
-        else:
-            step = Status(channel, verb == "idle")
-        script.append(step)
+            script.append(Mark(channel, MAX))
     if ends:
         script.extend(Mark(channel, MAX) for channel in range(channels))
     return script

@@ -23,8 +23,13 @@ TwoSided = list[tuple[int, Step]]
 
 
 def sides(script: Script, choices: bytes) -> TwoSided:
-    """Every step on one of two inputs."""
-    return [(choices[index % len(choices)] % 2, step) for index, step in enumerate(script)]
+    """Every step on one of two inputs; many watermarks on both."""
+    placed: TwoSided = []
+    for index, step in enumerate(script):
+        choice = choices[index % len(choices)]
+        is_on_both = isinstance(step, Mark) and step.timestamp < MAX and choice % 4 < 3
+        placed.extend((side, step) for side in ((0, 1) if is_on_both else (choice // 4 % 2,)))
+    return placed
 
 
 def two_sided(channels: int) -> st.SearchStrategy[TwoSided]:
@@ -70,8 +75,8 @@ def interval_cases(draw: st.DrawFn) -> IntervalCase:
     channels = draw(st.integers(1, 2))
     return IntervalCase(
         channels,
-        draw(st.integers(-25, 25)),
-        draw(st.integers(2, 25)),
+        draw(st.integers(-10, 10)),
+        draw(st.integers(2, 12)),
         draw(st.booleans()),
         draw(st.booleans()),
         draw(two_sided(channels)),

@@ -23,7 +23,7 @@ from tidegate.datastream.functions import SinkContext
 from tidegate.graph.nodes import Node
 from tidegate.spark.job import SparkJob, SparkOptions
 from tidegate.spark.packing import Item
-from tidegate.spark.routing import edge_name
+from tidegate.spark.routing import source_edge
 from tidegate.testing import ManualSource, Watermark, WatermarkStatus
 
 pytestmark = pytest.mark.spark
@@ -60,9 +60,9 @@ class Running:
         for late in built.late.values():
             late.sink_to(self.late)
 
-    def items(self, number: int) -> list[tuple[int, Item]]:
+    def items(self, number: int, job: SparkJob) -> list[tuple[int, Item]]:
         step: Step = self.script[number]
-        edge = edge_name(self._source, 0, 0)
+        edge = source_edge(job.graph.uid(self._source))
         subtask = stable_hash(str(step.channel)) % PARALLELISM
         order = (number, "")
         if isinstance(step, Feed):
@@ -127,7 +127,7 @@ def feed_in_random_batches(job: SparkJob, running: list[Running]) -> None:
             for index, live in enumerate(running):
                 until = min(positions[index] + chooser.randint(1, 15), len(live.script))
                 for number in range(positions[index], until):
-                    for subtask, item in live.items(number):
+                    for subtask, item in live.items(number, job):
                         items[(0, subtask)].append(item)
                 positions[index] = until
             job.spool.write(items)

@@ -11,7 +11,7 @@ from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
 from tidegate.spark.job import SparkJob, SparkOptions
 from tidegate.spark.packing import Item
-from tidegate.spark.routing import edge_name
+from tidegate.spark.routing import source_edge
 from tidegate.testing import ManualSource, Watermark
 
 pytestmark = pytest.mark.spark
@@ -31,7 +31,7 @@ def test_two_chained_windows_give_their_result_in_the_batch_of_the_watermark(spa
         .sink_to(results)
     )
     job = SparkJob(env._graph(), SparkOptions(spark, 2, str(tmp_path)), "same batch")
-    edge = edge_name(source._node("test"), 0, 0)
+    edge = source_edge(job.graph.uid(source._node("test")))
 
     def batch(*items: Item) -> int:
         job.spool.write({(0, 0): list(items)})

@@ -107,7 +107,6 @@ def test_a_feeder_that_crashes_while_it_writes_goes_on_exactly_behind_what_was_s
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rename: int
 ) -> None:
     monkeypatch.setattr(feeder_module, "_READ_AT_ONCE", 10)
-    monkeypatch.setattr(feeder_module, "_READ_IN_TURN", 10)
     for _ in range(3):
         crashing = feeder(tmp_path)
         with monkeypatch.context() as patch:

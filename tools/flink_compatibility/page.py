@@ -21,7 +21,8 @@ what the code says.
 
 - **yes**: at the same path, and every call that PyFlink understands is understood. Tidegate may take more arguments.
 - **differs**: there, but not the same; the last column says how.
-- **no**: missing or refused; the last column says why. What is refused raises an `UnsupportedError` with that reason.
+- **no**: missing or refused; the last column says why. What is refused raises an `UnsupportedError` with that reason,
+  and what cannot be imported an `UnsupportedImportError`.
 
 Methods that a class inherits are listed with the class that defines them. Constructors that want a Java object are not
 compared: only PyFlink calls them. Names that PyFlink does not export are left out, unless its documentation leads to

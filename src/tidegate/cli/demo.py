@@ -45,7 +45,7 @@ def demo(
         raise FailureError(f"Java: {java.found}; {java.fix}")
     console = Console(highlight=False)
     view = DemoView(console, is_live=console.is_terminal)
-    console.print(view.introduction())
+    console.print(view.introduction(), soft_wrap=True)
     submit = os.environ.get("PYSPARK_SUBMIT_ARGS", _SHORT_LIVED_JVM)
     with environment({"PYSPARK_SUBMIT_ARGS": submit}), _quiet_stderr(is_quiet=not debug):
         job = _start(view, seconds)

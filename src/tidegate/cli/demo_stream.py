@@ -19,6 +19,7 @@ from tidegate.core.sink import Sink, SinkContext
 from tidegate.core.source import SourceFunction
 from tidegate.core.source_context import SourceContext
 from tidegate.core.strategy import WatermarkStrategy
+from tidegate.datastream.sources import FunctionSource
 from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
 
@@ -139,7 +140,7 @@ class PartitionSource(SourceFunction):
             if number % _LATE_EVERY == 0:
                 delay += OUT_OF_ORDERNESS + WINDOW + ALLOWED_LATENESS
             elif number % _STRAGGLER_EVERY == 0:
-                delay += OUT_OF_ORDERNESS + WINDOW // 2
+                delay += OUT_OF_ORDERNESS + WINDOW
         return self._at(elapsed, delay, numbers)
 
     def _backlog(self, elapsed: float, numbers: random.Random) -> Iterator[Sale]:
@@ -151,6 +152,17 @@ class PartitionSource(SourceFunction):
     def _at(self, elapsed: float, delay: int, numbers: random.Random) -> Sale:
         event_time = START + int(elapsed * 1_000 * SPEED) - delay
         return Sale(self._behaviour.name, numbers.choice(_PRODUCTS), event_time, int(elapsed * 1_000))
+
+
+class PartitionChannel(FunctionSource):
+    """A partition as a source whose channel has the partition's name."""
+
+    def __init__(self, behaviour: Behaviour, seconds: float, gate: Gate) -> None:
+        super().__init__(PartitionSource(behaviour, seconds, gate))
+        self._name = behaviour.name
+
+    def channels(self) -> Sequence[str]:
+        return (self._name,)
 
 
 class CountSales(ProcessWindowFunction):
@@ -218,7 +230,7 @@ def build(env: StreamExecutionEnvironment, listener: Listener, seconds: float) -
     )
     partitions = []
     for behaviour in PARTITIONS:
-        sales = env.add_source(PartitionSource(behaviour, seconds, gate), behaviour.name)
+        sales = env.add_source(PartitionChannel(behaviour, seconds, gate), behaviour.name)
         stamped = sales.assign_timestamps_and_watermarks(strategy)
         stamped.sink_to(CallbackSink(on_sale, _for_partition(listener, behaviour.name)))
         partitions.append(stamped)

@@ -63,6 +63,7 @@ class DemoView(Listener):
         self._recent: deque[Text] = deque(maxlen=_RECENT)
         self._fired: set[tuple[str, int]] = set()
         self._sales: list[Sale] = []
+        self._were_idle: set[str] = set()
         self.num_windows = 0
         self.num_updates = 0
         self.num_late = 0
@@ -86,6 +87,7 @@ class DemoView(Listener):
     def on_watermark(self, watermark: int) -> None:
         with self._lock:
             self._watermark = watermark
+            self._were_idle |= {view.name for view in self._partitions.values() if self._state(view) == "idle"}
             if not self._is_live:
                 partitions = "  ".join(f"{view.name} {self._state(view)}" for view in self._partitions.values())
                 self._say(Text(f"watermark  {clock(watermark)}   ({partitions})"))
@@ -129,12 +131,17 @@ class DemoView(Listener):
         total = len(self._sales)
         lost = late_with_one_watermark(self._sales)
         first = "none" if self.first_window_after is None else f"{self.first_window_after:.1f} s after the start"
-        return (
+        lines = [
             f"{total} records, {self.num_windows} windows, {self.num_updates} updates by stragglers, "
-            f"{self.num_late} late records in the side output; first window {first}.\n"
-            "'lagging' held the watermark, so nothing of it was lost; 'silent' went idle and held nobody back.\n"
+            f"{self.num_late} late records in the side output; first window {first}.",
+            f"'lagging' was {LAG // 1_000} s behind and held the watermark, so only its stragglers were late.",
+        ]
+        if "silent" in self._were_idle:
+            lines.append("'silent' went idle and held nobody back; what it had kept came when its windows were gone.")
+        lines.append(
             f"One watermark for the whole stream, moved once a second, would have lost {lost} of the {total} records."
         )
+        return "\n".join(lines)
 
     def _table(self) -> Table:
         result = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="event time", title_justify="left")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
@@ -58,6 +59,8 @@ def run(
         CHECKPOINT_VARIABLE: None if checkpoint is None else str(checkpoint.resolve()),
         CONF_VARIABLE: json.dumps(conf) if conf else None,
         "PYSPARK_SUBMIT_ARGS": submit_arguments(conf, os.environ.get("PYSPARK_SUBMIT_ARGS")) if conf else None,
+        # Workers of a session that the program makes itself run the Python of this command, which has Tidegate.
+        "PYSPARK_PYTHON": None if "PYSPARK_PYTHON" in os.environ else sys.executable,
     }
     with environment(variables), live_table():
         run_program(file, arguments or ())

@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tidegate.core.broadcast_state import BroadcastState, ReadOnlyBroadcastState
 from tidegate.core.functions import CoFlatMapFunction, CoMapFunction, Function
@@ -27,7 +27,7 @@ from tidegate.errors import InvalidTypeError, InvalidValueError
 class CoProcessFunction(Function):
     """Sees the elements of two streams."""
 
-    Context = ProcessFunction.Context
+    Context: TypeAlias = ProcessFunction.Context
 
     @abstractmethod
     def process_element1(self, value: Any, ctx: ProcessFunction.Context) -> Iterable[Any] | None: ...
@@ -39,8 +39,8 @@ class CoProcessFunction(Function):
 class KeyedCoProcessFunction(Function):
     """Sees the elements of its key from two streams, with state and timers shared between them."""
 
-    Context = KeyedProcessFunction.Context
-    OnTimerContext = KeyedProcessFunction.OnTimerContext
+    Context: TypeAlias = KeyedProcessFunction.Context
+    OnTimerContext: TypeAlias = KeyedProcessFunction.OnTimerContext
 
     @abstractmethod
     def process_element1(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any] | None: ...

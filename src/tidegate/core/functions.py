@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from tidegate.core.subscriptable import Subscriptable
 from tidegate.errors import InvalidTypeError, InvalidValueError
@@ -158,7 +158,7 @@ class ProcessWindowFunction(Function):
 class ProcessAllWindowFunction(Function):
     """As `ProcessWindowFunction`, for windows over the whole stream."""
 
-    Context = ProcessWindowFunction.Context
+    Context: TypeAlias = ProcessWindowFunction.Context
 
     @abstractmethod
     def process(self, context: ProcessWindowFunction.Context, elements: Iterable[Any]) -> Iterable[Any] | None: ...

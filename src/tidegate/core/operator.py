@@ -38,7 +38,6 @@ class OperatorContext:
     event_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
     processing_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
     job_parameters: Mapping[str, str] = field(default_factory=dict)
-    operator_unique_id: str = ""
 
 
 class Operator(ABC):
@@ -96,13 +95,7 @@ class Operator(ABC):
     def runtime_context(self, backend: KeyedStateBackend | None = None) -> RuntimeContext:
         context = self.context
         return RuntimeContext(
-            context.name,
-            context.subtask,
-            context.parallelism,
-            context.metrics,
-            backend,
-            context.job_parameters,
-            context.operator_unique_id,
+            context.name, context.subtask, context.parallelism, context.metrics, backend, context.job_parameters
         )
 
     def emit(self, results: Iterable[Any] | None, timestamp: int | None) -> None:

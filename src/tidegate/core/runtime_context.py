@@ -69,24 +69,18 @@ class RuntimeContext(KeyedStateStore):
         metrics: MetricGroup,
         backend: KeyedStateBackend | None = None,
         job_parameters: Mapping[str, str] | None = None,
-        operator_unique_id: str = "",
     ) -> None:
         super().__init__(backend, name)
         self._subtask = subtask
         self._parallelism = parallelism
         self._metrics = metrics
         self._job_parameters = dict(job_parameters or {})
-        self._operator_unique_id = operator_unique_id
 
     def get_task_name(self) -> str:
         return self._name
 
     def get_task_name_with_subtasks(self) -> str:
         return f"{self._name} ({self._subtask + 1}/{self._parallelism})"
-
-    def get_operator_unique_id(self) -> str:
-        """Names the operator among all jobs, the same after a restart; empty where a restart is a new job."""
-        return self._operator_unique_id
 
     def get_number_of_parallel_subtasks(self) -> int:
         return self._parallelism

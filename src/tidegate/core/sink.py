@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from tidegate.core.operator import ChainOperator, close_function, open_function
+from tidegate.core.operator import ChainOperator, OperatorContext, close_function, open_function
 from tidegate.core.process import check_methods
 from tidegate.core.records import Watermark, WatermarkStatus
+from tidegate.core.runtime_context import RuntimeContext
 from tidegate.core.time import MIN_TIME
 
 
@@ -21,6 +22,24 @@ class SinkContext(NamedTuple):
 
     def timestamp(self) -> int | None:
         return self.record_timestamp
+
+
+class SinkRuntimeContext(RuntimeContext):
+    """Given to `open` of a sink."""
+
+    def __init__(self, context: OperatorContext, operator_unique_id: str) -> None:
+        super().__init__(
+            context.name,
+            context.subtask,
+            context.parallelism,
+            context.metrics,
+            job_parameters=context.job_parameters,
+        )
+        self._operator_unique_id = operator_unique_id
+
+    def get_operator_unique_id(self) -> str:
+        """Names the sink among those of all jobs, the same after a restart; empty where a restart is a new job."""
+        return self._operator_unique_id
 
 
 class Sink(ABC):
@@ -72,13 +91,14 @@ class SinkOperator(ChainOperator):
     """Feeds a sink. A runtime that has batches says so before `open`, and begins and commits them itself."""
 
     has_batches = False
+    unique_id = ""
 
     def __init__(self, sink: Any) -> None:
         self._sink = sink
         self._watermark = MIN_TIME
 
     def open(self) -> None:
-        open_function(self._sink, self.runtime_context())
+        open_function(self._sink, SinkRuntimeContext(self.context, self.unique_id))
         if self._keeps_batch:
             self.begin_batch(0)
 

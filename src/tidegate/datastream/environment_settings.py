@@ -192,7 +192,7 @@ class EnvironmentSettings:
             "set_default_savepoint_directory: there are no savepoints; a job goes on from its checkpoint directory"
         )
 
-    def get_default_savepoint_directory(self) -> None:
+    def get_default_savepoint_directory(self) -> str | None:
         return None
 
     def set_default_local_parallelism(self, parallelism: int) -> NoReturn:

@@ -38,6 +38,11 @@ class FileSink(Sink):
                 f"FileSink: file_format is one of {', '.join(map(repr, _SUFFIXES))} or a function from an element to "
                 f"bytes, got {file_format!r}"
             )
+        if "://" in str(path):
+            raise InvalidValueError(
+                f"FileSink: {str(path)!r} is not a folder of this machine; mount it, or write with Spark's own sinks "
+                "behind to_dataframe"
+            )
         self._path = Path(path)
         self._bucket = bucket
         self._prefix = prefix

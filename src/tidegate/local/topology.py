@@ -106,7 +106,8 @@ class Topology:
         """Take state back by uid, before `open`. Operators that the snapshot does not know start from nothing."""
         fields = open_snapshot(snapshot, "topology", 1)
         states: dict[str, Any] = dict(fields["states"])
-        for vertex in self.vertices.values():
+        for node in self._graph.nodes:
+            vertex = self.vertices[node.number]
             if vertex.uid in states:
                 _restore(vertex, states.pop(vertex.uid))
         for uid, parts in states.items():

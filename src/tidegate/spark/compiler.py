@@ -23,7 +23,7 @@ def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, gro
     )
     for node in options.plan.graph.nodes:
         if isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource):
-            rows = rows.unionByName(source_rows(node, group_keys))
+            rows = rows.unionByName(source_rows(node, options.plan.graph.uid(node), group_keys))
     for stage in options.plan.stages:
         timed = rows.withColumn("now", F.unix_millis(F.current_timestamp()))
         rows = timed.groupBy("gid").transformWithStateInPandas(

@@ -15,14 +15,14 @@ from tidegate.core.hashing import stable_hash
 from tidegate.graph.nodes import SourceNode
 from tidegate.spark.packing import Item, pack
 from tidegate.spark.processor import ROW_SCHEMA
-from tidegate.spark.routing import edge_name
+from tidegate.spark.routing import source_edge
 
 _CHANNEL: Final = "__tidegate_channel"
 _SEQUENCE: Final = "__tidegate_sequence"
 _ARROW_ROW: Final = pa.schema([("stage", pa.int32()), ("gid", pa.int32()), ("payload", pa.binary())])
 
 
-def source_rows(node: SourceNode, group_keys: tuple[int, ...]) -> DataFrame:
+def source_rows(node: SourceNode, uid: str, group_keys: tuple[int, ...]) -> DataFrame:
     """The rows of a DataFrame source, packed for the subtasks that hold its channels."""
     source: DataFrameSource = node.source
     frame: DataFrame = source.dataframe
@@ -32,7 +32,7 @@ def source_rows(node: SourceNode, group_keys: tuple[int, ...]) -> DataFrame:
         channel = F.lit("")
     sequence = F.lit(None).cast("long") if source.sequence is None else F.col(f"`{source.sequence}`").cast("long")
     tagged = frame.select("*", channel.alias(_CHANNEL), sequence.alias(_SEQUENCE))
-    return tagged.mapInArrow(_packer(edge_name(node, 0, 0), source.ordered_across_channels, group_keys), ROW_SCHEMA)
+    return tagged.mapInArrow(_packer(source_edge(uid), source.ordered_across_channels, group_keys), ROW_SCHEMA)
 
 
 def _packer(

@@ -17,11 +17,10 @@ from tidegate.graph.nodes import SourceNode
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.ingest.readers import ChannelReader, ThreadReader, create_reader, read_in_turn
 from tidegate.spark.packing import Item, Payload
-from tidegate.spark.routing import edge_name
+from tidegate.spark.routing import source_edge
 from tidegate.spark.spool import Spool
 
 _READ_AT_ONCE: Final = 20_000
-_READ_IN_TURN: Final = 25
 _READ_SECONDS: Final = 0.2
 
 
@@ -82,12 +81,13 @@ class Feeder:
     def _read(self) -> int:
         """Read what is at hand, for a moment: a slow source must not keep what it gave already from the query."""
         deadline = time.monotonic() + _READ_SECONDS
-        total = 0
+        total, limit = 0, 1
         while total < _READ_AT_ONCE:
-            count = read_in_turn([r for r in self._readers.values() if not r.has_ended], _READ_IN_TURN)
+            count = read_in_turn([r for r in self._readers.values() if not r.has_ended], limit)
             total += count
             if count == 0 or time.monotonic() > deadline:
                 break
+            limit = min(2 * limit, _READ_AT_ONCE - total)
         return total
 
     def end(self) -> None:
@@ -104,7 +104,7 @@ class Feeder:
     def _create(
         self, node: SourceNode, channel: str, name: str, time_characteristic: TimeCharacteristic, saved: Any
     ) -> ChannelReader:
-        receiver = self._receivers[name] = _SpoolReceiver(self, node, channel)
+        receiver = self._receivers[name] = _SpoolReceiver(self, name.removesuffix(f"/{channel}"), channel)
         context = create_source_context(
             time_characteristic,
             OperatorOutput((receiver,)),
@@ -136,9 +136,9 @@ class Feeder:
 class _SpoolReceiver:
     """The end of a source context: what it emits becomes items, numbered in order."""
 
-    def __init__(self, feeder: Feeder, node: SourceNode, channel: str) -> None:
+    def __init__(self, feeder: Feeder, uid: str, channel: str) -> None:
         self._feeder = feeder
-        self._edge = edge_name(node, 0, 0)
+        self._edge = source_edge(uid)
         self._channel = channel
         self.number = 0
         """How many items there were; it goes on after a restart, for one batch may hold items from before and after."""

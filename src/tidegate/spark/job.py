@@ -94,6 +94,10 @@ class SparkJob:
         return self._query.lastProgress
 
     @property
+    def graph(self) -> StreamGraph:
+        return self._plan.graph
+
+    @property
     def num_stages(self) -> int:
         return len(self._plan.stages)
 

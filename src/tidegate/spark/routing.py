@@ -146,6 +146,11 @@ def edge_name(reader: Node, input_index: int, position: int) -> str:
     return f"{reader.number}.{input_index}.{position}"
 
 
+def source_edge(uid: str) -> str:
+    """The name of the way into a source. It waits in the spool, so it is by uid: numbers change with the program."""
+    return f"@{uid}"
+
+
 def parse_edge(edge: str) -> tuple[int, int, int]:
     number, input_index, position = edge.split(".")
     return int(number), int(input_index), int(position)

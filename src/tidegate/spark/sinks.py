@@ -98,14 +98,8 @@ class _Sink:
         self.uid = plan.graph.uid(node)
         self.operator = node.spec.create()
         self.operator.has_batches = True
-        self.operator.setup(
-            OperatorContext(
-                plan.graph.name(node),
-                OperatorOutput(),
-                clock,
-                operator_unique_id=f"{job_id}/{self.uid}" if job_id else "",
-            )
-        )
+        self.operator.unique_id = f"{job_id}/{self.uid}" if job_id else ""
+        self.operator.setup(OperatorContext(plan.graph.name(node), OperatorOutput(), clock))
         names = [f"{position}:{c}" for position, s in enumerate(node.streams) for c in channels_of(s.node, plan)]
         self._channels = {name: index for index, name in enumerate(names)}
         self._valve = StatusWatermarkValve(len(names))

@@ -17,10 +17,20 @@ from tidegate.core.outputs import OperatorOutput, Receiver, TypedReceiver
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.core.sink import SinkSpec
 from tidegate.core.task import Task
+from tidegate.errors import SnapshotError
 from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
 from tidegate.graph.plan import Plan
 from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Clock, End, Item, Join, Order, Tick
-from tidegate.spark.routing import Exchange, Outbox, Target, edge_name, known_channels, parse_edge, readers_of
+from tidegate.spark.routing import (
+    Exchange,
+    Outbox,
+    Target,
+    edge_name,
+    known_channels,
+    parse_edge,
+    readers_of,
+    source_edge,
+)
 from tidegate.spark.state_backend import BlobCache, Blobs, BucketStore, TimerBuckets
 
 BEFORE_RECORDS: Final = -(2**62)
@@ -58,6 +68,7 @@ class Stage:
         self._task_channels: dict[int, list[dict[str, int]]] = {}
         self._sources: dict[tuple[int, str], OperatorOutput] = {}
         self._nodes = {node.number: node for node in self._plan.stages[number].nodes}
+        self._by_uid = {self._plan.graph.uid(node): node for node in self._nodes.values()}
         self._readers = readers_of(self._plan)
 
     def process(self, items: list[Item], now: int) -> Iterator[tuple[Target, list[Item]]]:
@@ -82,7 +93,7 @@ class Stage:
     def _ranked(self, items: list[Item]) -> list[Item]:
         """Channels that are ordered only within themselves are interleaved by their position in the batch."""
         relative = {
-            edge_name(node, 0, 0)
+            source_edge(self._plan.graph.uid(node))
             for node in self._nodes.values()
             if isinstance(node, SourceNode) and not getattr(node.source, "ordered_across_channels", True)
         }
@@ -114,9 +125,9 @@ class Stage:
         for node in self._nodes.values():
             if isinstance(node, TaskNode) and self._subtask < self._plan.graph.parallelism[node.number]:
                 self._create_task(node)
-        for number, channel in list(self._meta.get("channels", ())):
-            if number in self._nodes:
-                self._open_channel(self._nodes[number], channel)
+        for uid, channel in list(self._meta.get("channels", ())):
+            if uid in self._by_uid:
+                self._open_channel(self._by_uid[uid], channel)
 
     def _create_task(self, node: TaskNode) -> None:
         graph = self._plan.graph
@@ -162,7 +173,7 @@ class Stage:
         if isinstance(node, SourceNode):
             if (node.number, channel) not in self._sources:
                 output = self._sources[(node.number, channel)] = self._output(node, channel)
-                saved = self._meta.get("sources", {}).get((node.number, channel))
+                saved = self._meta.get("sources", {}).get((self._plan.graph.uid(node), channel))
                 if saved is not None:
                     output.restore(saved)
         elif isinstance(node, ChainNode):
@@ -226,18 +237,13 @@ class Stage:
         self._index = 0
 
     def _deliver(self, item: Item) -> None:
+        if item.edge.startswith("@"):
+            self._deliver_to_source(item)
+            return
         number, input_index, position = parse_edge(item.edge)
         node = self._nodes[number]
         if isinstance(node, TaskNode):
             self._deliver_to_task(node, input_index, position, item)
-            return
-        if isinstance(node, SourceNode):
-            self._join(node, item.channel)
-            output = self._sources[(node.number, item.channel)]
-            if item.progress is None:
-                output.collect(item.value, item.timestamp)
-            elif isinstance(item.progress, Watermark | WatermarkStatus):
-                output.emit(item.progress)
             return
         assert isinstance(node, ChainNode)
         self._join(node, item.channel)
@@ -248,6 +254,20 @@ class Stage:
             operator.process_watermark(item.progress)
         elif isinstance(item.progress, WatermarkStatus):
             operator.process_status(item.progress)
+
+    def _deliver_to_source(self, item: Item) -> None:
+        node = self._by_uid.get(item.edge[1:])
+        if node is None:
+            raise SnapshotError(
+                f"the checkpoint holds records of the source {item.edge[1:]!r}, which the program no longer has; "
+                "put it back, or start from a new checkpoint"
+            )
+        self._join(node, item.channel)
+        output = self._sources[(node.number, item.channel)]
+        if item.progress is None:
+            output.collect(item.value, item.timestamp)
+        elif isinstance(item.progress, Watermark | WatermarkStatus):
+            output.emit(item.progress)
 
     def _deliver_to_task(self, node: TaskNode, input_index: int, position: int, item: Item) -> None:
         task = self._tasks[node.number]
@@ -266,9 +286,10 @@ class Stage:
     def _join(self, node: Node, channel: str) -> None:
         """The first sign of a channel: everybody behind it learns that it exists."""
         channels = self._meta.setdefault("channels", [])
-        if [node.number, channel] in channels:
+        place = [self._plan.graph.uid(node), channel]
+        if place in channels:
             return
-        channels.append([node.number, channel])
+        channels.append(place)
         self._open_channel(node, channel)
         if isinstance(node, SourceNode):
             self.announce(node, channel)
@@ -314,7 +335,10 @@ class Stage:
             operator.close()
         for store in self._stores:
             store.finish()
-        self._meta["sources"] = {place: output.snapshot() for place, output in self._sources.items()}
+        self._meta["sources"] = {
+            (self._plan.graph.uids[number], channel): output.snapshot()
+            for (number, channel), output in self._sources.items()
+        }
         self._cache.replace("meta", self._meta)
         self._cache.flush()
 

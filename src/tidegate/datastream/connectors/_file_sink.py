@@ -41,7 +41,7 @@ class FileSink(file_sink.FileSink):
         """What all builders of file sinks share."""
 
         def __init__(self, base_path: str, encoder: Encoder) -> None:
-            if not callable(getattr(encoder, "encode", None)) or isinstance(encoder, type):
+            if not isinstance(encoder, Encoder):
                 raise InvalidTypeError(
                     f"FileSink: expected an Encoder such as Encoder.simple_string_encoder(), got {encoder!r}"
                 )

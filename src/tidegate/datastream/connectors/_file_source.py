@@ -53,8 +53,9 @@ class _TextLines(StreamFormat):
             ) from None
 
     def read(self, stream: IO[bytes]) -> Iterator[str]:
-        for line in io.TextIOWrapper(stream, encoding=self.charset, errors="replace"):
-            yield line.removesuffix("\n")
+        with io.TextIOWrapper(stream, encoding=self.charset, errors="replace") as text:
+            for line in text:
+                yield line.removesuffix("\n")
 
 
 class FileEnumeratorProvider:

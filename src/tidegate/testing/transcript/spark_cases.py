@@ -22,7 +22,7 @@ from tidegate.graph.nodes import Node
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.spark.job import SparkJob, SparkOptions
 from tidegate.spark.packing import Clock, Item
-from tidegate.spark.routing import edge_name
+from tidegate.spark.routing import source_edge
 from tidegate.testing.manual_source import ManualSource
 from tidegate.testing.transcript.batches import Batches
 from tidegate.testing.transcript.case import Case, Failure, TranscriptError
@@ -96,16 +96,16 @@ class _Running:
     def phase(self) -> _Phase:
         return self._phases[self._position]
 
-    def items(self, parallelism: int, stages: int) -> Iterator[tuple[tuple[int, int], Item]]:
+    def items(self, graph: StreamGraph, parallelism: int, stages: int) -> Iterator[tuple[tuple[int, int], Item]]:
         """What this phase puts into the spool, by stage and subtask."""
         for step in self.phase.feeds:
             if isinstance(step, Feed):
-                yield self._placed(step.number, step.input_index, step.channel, step, parallelism)
+                yield self._placed(step.number, step.input_index, step.channel, step, graph, parallelism)
             elif isinstance(step, Act) and step.action == "end":
                 for index in range(len(self._sources)):
                     for channel in range(self._channels):
                         ending = Feed(step.number, index, channel, progress=Watermark.MAX)
-                        yield self._placed(step.number, index, channel, ending, parallelism)
+                        yield self._placed(step.number, index, channel, ending, graph, parallelism)
             elif isinstance(step, Act) and step.action == "time":
                 self._now = step.argument
         if self._sets_clock:
@@ -114,9 +114,9 @@ class _Running:
                     yield (stage, subtask), Item((0, ""), "", "", progress=Clock(self._now))
 
     def _placed(
-        self, number: int, input_index: int, channel: int, feed: Feed, parallelism: int
+        self, number: int, input_index: int, channel: int, feed: Feed, graph: StreamGraph, parallelism: int
     ) -> tuple[tuple[int, int], Item]:
-        edge = edge_name(self._sources[input_index], 0, 0)
+        edge = source_edge(graph.uid(self._sources[input_index]))
         order = (number, "")
         item = Item(order, edge, str(channel), None, feed.value, feed.timestamp, feed.progress)
         return (0, stable_hash(str(channel)) % parallelism), item
@@ -200,7 +200,7 @@ class _Group:
         stages = self._job.num_stages
         items: dict[tuple[int, int], list[Item]] = defaultdict(list)
         for case in moving:
-            for place, item in case.items(self._parallelism, stages):
+            for place, item in case.items(self._graph, self._parallelism, stages):
                 items[place].append(item)
         try:
             self._job.spool.write(items)

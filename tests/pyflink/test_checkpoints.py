@@ -1,0 +1,109 @@
+"""A local job goes on from the checkpoint of the last run that ended well."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidegate.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from tidegate.datastream.state import ValueStateDescriptor
+from tidegate.errors import SnapshotError, UserCodeError
+
+
+class Count(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count"))
+
+    def process_element(self, value: str, ctx: Any) -> Iterator[Any]:
+        if value == "bad":
+            raise ZeroDivisionError("bad record")
+        self.count.update((self.count.value() or 0) + 1)
+        yield value, self.count.value()
+
+
+def run(folder: Path, words: list[str], *, parallelism: int = 1, uid: str = "counts", drops: bool = False) -> list[Any]:
+    """The list grows from run to run, as a source does; what was read before is skipped."""
+    env = StreamExecutionEnvironment.get_execution_environment(checkpoint=str(folder), parallelism=parallelism)
+    stream = env.from_collection(words)
+    if drops:
+        stream = stream.filter(lambda word: word != "drop")
+    counted = stream.key_by(lambda word: word).process(Count())
+    counted.uid(uid).name("word counts")
+    return list(counted.execute_and_collect())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "checkpoint"
+
+
+def test_state_goes_on_in_the_next_run(folder: Path) -> None:
+    assert run(folder, ["a", "a"]) == [("a", 1), ("a", 2)]
+    assert run(folder, ["a", "a", "a", "b"]) == []  # the collection had ended: nothing is read twice
+
+
+def test_a_failed_run_leaves_the_checkpoint_as_it_was(folder: Path) -> None:
+    env_error = pytest.raises(UserCodeError, match=r"word counts.*bad record")
+    with env_error:
+        run(folder, ["a", "bad", "a"])
+    assert not folder.exists()
+    assert run(folder, ["a", "a"]) == [("a", 1), ("a", 2)]
+    before = (folder / "local.snapshot").read_bytes()
+    with pytest.raises(ZeroDivisionError, match="closed badly"):
+        fails_when_it_closes(folder)
+    assert (folder / "local.snapshot").read_bytes() == before
+
+
+def fails_when_it_closes(folder: Path) -> None:
+    class Bad(Count):
+        def close(self) -> None:
+            raise ZeroDivisionError("closed badly")
+
+    env = StreamExecutionEnvironment.get_execution_environment(checkpoint=str(folder))
+    env.from_collection(["a", "a"]).key_by(lambda word: word).process(Bad()).uid("counts").name("word counts").print()
+    env.execute()
+
+
+def test_a_stopped_run_is_saved(folder: Path) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment(checkpoint=str(folder))
+    env.from_range(0, 10**9).map(lambda number: None).print()
+    job = env.execute_async("endless")
+    job.stop()
+    job.wait(10)
+    assert (folder / "local.snapshot").exists()
+
+
+def test_another_parallelism_is_refused(folder: Path) -> None:
+    run(folder, ["a"], parallelism=2)
+    message = (
+        "word counts (uid 'counts'): the checkpoint has 2 of its subtasks, the program has 3; parallelism and the "
+        "channels of sources are fixed for a checkpoint: run with the old ones, or choose another checkpoint folder"
+    )
+    with pytest.raises(SnapshotError, match=re.escape(message)):
+        run(folder, ["a"], parallelism=3)
+
+
+def test_another_program_is_refused(folder: Path) -> None:
+    run(folder, ["a"])
+    message = (
+        r"the checkpoint has state of the operator 'word counts' \(uid 'counts'\), which this program does not have"
+    )
+    with pytest.raises(SnapshotError, match=message):
+        run(folder, ["a"], uid="others")
+
+
+def test_another_kind_of_operator_under_the_same_uid_is_refused(folder: Path) -> None:
+    run(folder, ["a"])
+    env = StreamExecutionEnvironment.get_execution_environment(checkpoint=str(folder))
+    env.from_collection(["a"]).map(str.upper).uid("counts").name("upper").print()
+    message = r"upper \(uid 'counts'\): expected a snapshot of 'operator'.*choose another checkpoint folder"
+    with pytest.raises(SnapshotError, match=message):
+        env.execute()
+
+
+def test_a_filter_may_come_and_go(folder: Path) -> None:
+    run(folder, ["a"])
+    run(folder, ["a"], drops=True)
+    run(folder, ["a"])
