@@ -15,6 +15,7 @@ import pytest
 
 import tidegate
 from tidegate.common import Types
+from tidegate.common.typeinfo import DeclaredType
 from tidegate.core import aggregates, strategy, timestamps
 from tidegate.core.alignment import AlignmentParameters
 from tidegate.core.duration import Duration, Time
@@ -94,6 +95,7 @@ EXAMPLES: tuple[Any, ...] = (
     Types.OBJECT_ARRAY(Types.STRING()),
     Types.BASIC_ARRAY(Types.STRING()),
     Types.PRIMITIVE_ARRAY(Types.INT()),
+    DeclaredType(Types.INT(), "change type_info"),
     Case("valve.yaml", "a case", "valve", {"channels": 1}, ({"wm": [0, 1]},)),
     Failure(1, [1], [2]),
 )

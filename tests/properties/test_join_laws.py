@@ -129,7 +129,7 @@ def test_an_interval_join_pairs_every_two_elements_that_are_close_and_were_not_l
 
 
 @given(interval_cases(), st.sets(st.integers(0, 45), min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_an_interval_join_restarted_at_any_step_gives_the_same(case: IntervalCase, cuts: set[int]) -> None:
     assert interval_join(case, cuts) == interval_join(case)
 
@@ -169,7 +169,7 @@ def window_pairs(case: WindowCase, cuts: Collection[int] = ()) -> list[Counter[t
 
 
 @given(window_cases())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_window_join_gives_the_pairs_of_every_firing_of_a_window_over_both_inputs(case: WindowCase) -> None:
     # Both inputs are one stream under the window: their channels meet in one valve.
     united = [step._replace(channel=side * case.channels + step.channel) for side, step in case.script]
@@ -189,6 +189,6 @@ def test_a_window_join_gives_the_pairs_of_every_firing_of_a_window_over_both_inp
 
 
 @given(window_cases(), st.sets(st.integers(0, 45), min_size=1, max_size=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_window_join_restarted_at_any_step_gives_the_same(case: WindowCase, cuts: set[int]) -> None:
     assert window_pairs(case, cuts) == window_pairs(case)

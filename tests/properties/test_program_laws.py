@@ -27,7 +27,7 @@ def in_stream_order(ran: Run) -> tuple[object, ...]:
 
 
 @given(programs_with_scripts(programs(max_parallelism=1)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_every_step_gives_the_results_late_records_and_watermarks_of_the_model(case: Case) -> None:
     ran, model = local_run.run(*case), expected(*case)
     assert in_any_order(ran.outcomes) == in_any_order(model.outcomes)
@@ -35,7 +35,7 @@ def test_every_step_gives_the_results_late_records_and_watermarks_of_the_model(c
 
 
 @given(programs_with_scripts())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_parallel_subtasks_give_the_results_late_records_and_counts_of_the_model(case: Case) -> None:
     ran, model = local_run.run(*case), expected(*case)
     for step, must in zip(ran.outcomes, model.outcomes, strict=True):
@@ -45,13 +45,13 @@ def test_parallel_subtasks_give_the_results_late_records_and_counts_of_the_model
 
 
 @given(programs_with_scripts(), st.sets(st.integers(0, 45), min_size=1, max_size=5))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_restart_at_any_step_gives_the_same_in_the_same_order(case: Case, cuts: set[int]) -> None:
     assert in_stream_order(local_run.run(*case, cuts)) == in_stream_order(local_run.run(*case))
 
 
 @given(programs_with_scripts(programs(max_parallelism=2)))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_restart_before_every_step_gives_the_same_in_the_same_order(case: Case) -> None:
     program, script = case
     everywhere = range(len(script))
@@ -59,7 +59,7 @@ def test_a_restart_before_every_step_gives_the_same_in_the_same_order(case: Case
 
 
 @given(programs_with_scripts(), st.permutations(range(3)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_permuting_the_channels_gives_the_same(case: Case, order: list[int]) -> None:
     program, script = case
     program = replace(program, channels=3)
@@ -70,14 +70,14 @@ def test_permuting_the_channels_gives_the_same(case: Case, order: list[int]) -> 
 
 
 @given(programs_with_scripts(programs(max_parallelism=1)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_watermark_never_goes_back(case: Case) -> None:
     watermarks = [w for outcome in local_run.run(*case).outcomes for w in outcome.watermarks]
     assert all(before < after for before, after in itertools.pairwise(watermarks))
 
 
 @given(programs_with_scripts(programs(max_parallelism=1)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_results_come_before_the_watermark_that_caused_them(case: Case) -> None:
     program, script = case
     outcomes = local_run.run(program, script).outcomes
@@ -89,7 +89,7 @@ def test_results_come_before_the_watermark_that_caused_them(case: Case) -> None:
 
 
 @given(programs_with_scripts(closing_programs(), ends=True))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_record_is_in_a_window_or_late_or_dropped_or_in_no_window(case: Case) -> None:
     program, script = case
     ran = local_run.run(program, script)
@@ -107,7 +107,7 @@ class SameTrigger(EventTimeTrigger):
 
 
 @given(programs_with_scripts(programs(event_time_stages())), st.sets(st.integers(0, 45), max_size=2))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_the_short_way_for_the_event_time_trigger_gives_what_the_long_one_does(case: Case, cuts: set[int]) -> None:
     short, long = local_run.run(*case, cuts), local_run.run(*case, cuts, SameTrigger())
     assert in_stream_order(short) == in_stream_order(long)

@@ -1,5 +1,6 @@
 """State, timers and time to live, on keyed streams."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -153,3 +154,22 @@ def test_a_map_state_is_used_like_a_dict() -> None:
     stream = env.from_collection([("Ann", 1.0), ("Ann", 2.0), ("Ann", 1.0)], type_info=PAYMENT)
     results = list(stream.key_by(lambda pair: pair[0]).process(Seen()).execute_and_collect())
     assert results[-1] == ("Ann", [(1.0, 2), (2.0, 1)])
+
+
+class WithModule(RunningTotal):
+    """Modules cannot be copied like other attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.module = math
+
+    def process_element(self, value: tuple[str, float], ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        for key, total in super().process_element(value, ctx):
+            yield key, self.module.floor(total)
+
+
+def test_a_function_may_hold_a_module_in_every_subtask() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(5)
+    totals = env.from_collection(PAYMENTS, type_info=PAYMENT).key_by(lambda pair: pair[0]).process(WithModule())
+    assert list(totals.execute_and_collect()) == [("Ann", 10), ("Ben", 3), ("Ann", 12), ("Ben", 4)]

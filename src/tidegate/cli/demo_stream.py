@@ -30,13 +30,13 @@ WINDOW: Final = 20_000
 OUT_OF_ORDERNESS: Final = 5_000
 ALLOWED_LATENESS: Final = 10_000
 LAG: Final = 40_000
-IDLE_TIMEOUT: Final = 2_000
+IDLE_TIMEOUT: Final = 1_000
 """Of the clock, as idleness is; the others are event time."""
 
 _PAUSE: Final = 0.25
 _SALES_AT_ONCE: Final = 5
 _PRODUCTS: Final = ("coffee", "tea")
-_QUIET: Final = (0.3, 0.7)
+_QUIET: Final = (0.25, 0.75)
 _STRAGGLER_EVERY: Final = 15
 _LATE_EVERY: Final = 40
 

@@ -219,7 +219,8 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         job = LocalJob(graph, options, checkpoint.load(self._checkpoint))
 
         def save() -> None:
-            checkpoint.save(self._checkpoint, job.snapshot())
+            if self._checkpoint is not None:
+                checkpoint.save(self._checkpoint, job.snapshot())
 
         # Only what ended well is saved: after a failure the checkpoint before it counts.
         return RunningJob(job, job_name or "job", on_end, on_success=save)

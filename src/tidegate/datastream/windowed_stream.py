@@ -17,7 +17,7 @@ from tidegate.core.assigners import (
 from tidegate.core.duration import DurationLike, non_negative_millis
 from tidegate.core.evictors import Evictor
 from tidegate.core.fields import Field, FieldKey, FieldReducer
-from tidegate.core.functions import ProcessWindowFunction
+from tidegate.core.functions import ProcessAllWindowFunction, ProcessWindowFunction
 from tidegate.core.output_tag import OutputTag
 from tidegate.core.trigger import Trigger
 from tidegate.core.triggers import check_trigger
@@ -130,7 +130,8 @@ class _Windows:
         combined = CombinedAggregate(aggregates)
         columns = aggregate_columns(self._stream.get_type(), self._key_names(), aggregates)
         row = _AggregateRow(self._key_names(), combined.names)
-        return self._window("agg", AggregatedContents(combined), row, columns)
+        function: Any = row if self._is_keyed else _AggregateAllRow(row)
+        return self._window("agg", AggregatedContents(combined), function, columns)
 
     def _field(self, how: str, field: Field) -> DataStream:
         return self._window(how, ReducedContents(FieldReducer(how, field)), None, self._stream.get_type())
@@ -237,3 +238,13 @@ class _AggregateRow(ProcessWindowFunction):
             row = Row(*keys, *span, *results)
             row.set_field_names(list(self._names))
             yield row
+
+
+class _AggregateAllRow(ProcessAllWindowFunction):
+    """The same without a key."""
+
+    def __init__(self, row: _AggregateRow) -> None:
+        self._row = row
+
+    def process(self, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
+        return self._row.process(None, context, elements)
