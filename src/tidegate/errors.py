@@ -10,6 +10,18 @@ from __future__ import annotations
 class TidegateError(Exception):
     """Base of all errors raised by Tidegate."""
 
+    is_named = False
+    """Whether the message says which operator it happened in."""
+
+    def named(self, operator: str) -> TidegateError:
+        """This error with the operator in its message, if that is not said yet."""
+        if self.is_named:
+            return self
+        text = str(self)
+        error = self if operator in text else type(self)(f"{operator}: {text}")
+        error.is_named = True
+        return error
+
 
 class InvalidValueError(TidegateError, ValueError):
     """An argument has the right type and a value that the rule does not allow."""
@@ -33,6 +45,8 @@ class ClosedError(TidegateError, RuntimeError):
 
 class UserCodeError(TidegateError, RuntimeError):
     """A function of the user raised; the cause is chained and the message names the function and the record."""
+
+    is_named = True
 
 
 class UnsupportedError(TidegateError, AttributeError):

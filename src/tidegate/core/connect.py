@@ -99,7 +99,7 @@ class CoProcessOperator(KeyedFunctionOperator):
             try:
                 self.emit(process(value, self.function_context), timestamp)
             except Exception as error:
-                raise self.failure(error, value) from error
+                self.fail(error, value)
 
         return accept
 
@@ -244,7 +244,7 @@ class BroadcastOperator(KeyedFunctionOperator):
         try:
             self.emit(self.function.process_element(value, self.function_context), timestamp)
         except Exception as error:
-            raise self.failure(error, value) from error
+            self.fail(error, value)
 
     def _process_broadcast_element(self, key: Any, value: Any, timestamp: int | None) -> None:
         self.state.release_key()
@@ -252,7 +252,7 @@ class BroadcastOperator(KeyedFunctionOperator):
         try:
             self.emit(self.function.process_broadcast_element(value, self._writing), timestamp)
         except Exception as error:
-            raise self.failure(error, value) from error
+            self.fail(error, value)
 
 
 class _KeyedSideContext(KeyedContext):

@@ -10,6 +10,8 @@ import struct
 import zlib
 from typing import Any
 
+import numpy as np
+
 
 def stable_hash(key: Any) -> int:
     """An unsigned 32-bit hash. Keys that are equal in Python hash equally: 1, 1.0 and True are one key.
@@ -19,11 +21,19 @@ def stable_hash(key: Any) -> int:
     """
     if isinstance(key, str):
         return zlib.crc32(key.encode("utf-8", "surrogatepass"))
+    if isinstance(key, np.generic):
+        return stable_hash(key.item())
     if isinstance(key, int):
         return zlib.crc32(key.to_bytes((key.bit_length() >> 3) + 1, "little", signed=True))
-    if isinstance(key, float | decimal.Decimal) and key == key // 1:
+    if isinstance(key, float | decimal.Decimal) and _is_whole(key):
         return stable_hash(int(key))
     return zlib.crc32(_encode(key))
+
+
+def _is_whole(key: float | decimal.Decimal) -> bool:
+    if isinstance(key, float):
+        return key.is_integer()
+    return key.is_finite() and key == key.to_integral_value()
 
 
 def subtask_of(key: Any, parallelism: int) -> int:

@@ -97,7 +97,7 @@ class IntervalJoinOperator(TaskOperator):
             raise InvalidValueError(
                 f"interval join on '{self.name}': the record {value!r} has no timestamp; "
                 "call assign_timestamps_and_watermarks on both streams before interval_join()"
-            )
+            ).named(self.name)
         watermark = self.timers.current_watermark
         if timestamp < watermark:
             self._late(value, timestamp, side)
@@ -119,7 +119,10 @@ class IntervalJoinOperator(TaskOperator):
     def _emit_pair(self, left: Any, right: Any, left_timestamp: int, right_timestamp: int) -> None:
         context = self._context
         context.left, context.right = left_timestamp, right_timestamp
-        self.emit(self._spec.function.process_element(left, right, context), context.get_timestamp())
+        try:
+            self.emit(self._spec.function.process_element(left, right, context), context.get_timestamp())
+        except Exception as error:
+            self.fail(error, (left, right), "the pair")
 
     def _late(self, value: Any, timestamp: int, side: int) -> None:
         tag = self._late_tags[side]

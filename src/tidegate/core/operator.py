@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from tidegate.core.keyed_store import KeyedStore, MemoryStore
 from tidegate.core.metric_group import MetricGroup
@@ -102,10 +102,7 @@ class Operator(ABC):
         """Send what a user's function returned or yielded; `tag, value` goes to a side output."""
         if results is None:
             return
-        if isinstance(results, str | bytes | Mapping) or not hasattr(results, "__iter__"):
-            raise InvalidTypeError(
-                f"{self.name}: the function must yield its results or return a list of them, got {results!r}"
-            )
+        self.check_results(results)
         collect = self.output.collect
         for item in results:
             if item.__class__ is tuple and len(item) == 2 and item[0].__class__ is OutputTag:
@@ -113,23 +110,41 @@ class Operator(ABC):
             else:
                 collect(item, timestamp)
 
+    def check_results(self, results: Any) -> None:
+        """Refuse what is no list of results, such as a text, which would fall apart into its letters."""
+        if isinstance(results, str | bytes | Mapping) or not hasattr(results, "__iter__"):
+            raise InvalidTypeError(
+                f"{self.name}: the function must yield its results or return a list of them, got {results!r}"
+            ).named(self.name)
+
+    def results_in_full(self, results: Iterable[Any] | None) -> list[Any] | None:
+        """All results at once, so that what fails while they are made fails here."""
+        if results is None:
+            return None
+        self.check_results(results)
+        return list(results)
+
     def emit_for(self, value: Any, results: Iterable[Any] | None, timestamp: int | None) -> None:
         """As `emit`, for results that may be made only now, while they are yielded."""
         try:
             self.emit(results, timestamp)
         except Exception as error:
-            raise self.failure(error, value) from error
+            self.fail(error, value)
 
     def emit_side(self, tag: OutputTag, value: Any, timestamp: int | None) -> None:
         if not isinstance(tag, OutputTag):
-            raise InvalidTypeError(f"{self.name}: output() takes an OutputTag, got {tag!r}")
+            raise InvalidTypeError(f"{self.name}: output() takes an OutputTag, got {tag!r}").named(self.name)
         self.output.collect_side(tag.tag_id, value, timestamp)
 
-    def failure(self, error: Exception, value: Any, what: str = "the record") -> Exception:
-        """The error to raise when user code failed: ours as it is, others with the operator and the record."""
-        if isinstance(error, TidegateError):
-            return error
-        return UserCodeError(f"{self.name}: {type(error).__name__}: {error}, for {what} {value!r}")
+    def fail(self, error: Exception, value: Any, what: str = "the record") -> NoReturn:
+        """Raise what user code raised as an error with the operator and the record; one that has them as it is."""
+        if not isinstance(error, TidegateError):
+            message = f"{self.name}: {type(error).__name__}: {error}, for {what} {value!r}"
+            raise UserCodeError(message) from error
+        named = error.named(self.name)
+        if named is error:
+            raise error
+        raise named from error
 
     def bury(self, error: Exception, value: Any, timestamp: int | None) -> None:
         """Send a record that cannot be processed to the dead letters."""

@@ -157,7 +157,7 @@ class KeyedFunctionOperator(TaskOperator):
         try:
             self.emit(self.function.on_timer(timer.timestamp, context), result_timestamp)
         except Exception as error:
-            raise self.failure(error, timer.key, f"the timer at {timer.timestamp} of key") from error
+            self.fail(error, timer.key, f"the timer at {timer.timestamp} of key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +186,11 @@ class KeyedProcessOperator(KeyedFunctionOperator):
         context.element_timestamp = timestamp
         try:
             results = self.function.process_element(value, context)
-            if self._buries and results is not None:
-                results = list(results)
+            if self._buries:
+                results = self.results_in_full(results)
         except Exception as error:
             if not self._buries:
-                raise self.failure(error, value) from error
+                self.fail(error, value)
             self.bury(error, value, timestamp)
             return
         self.emit_for(value, results, timestamp)
@@ -268,11 +268,11 @@ class ProcessOperator(ChainOperator):
         self._context.element_timestamp = timestamp
         try:
             results = self.function.process_element(value, self._context)
-            if self._buries and results is not None:
-                results = list(results)
+            if self._buries:
+                results = self.results_in_full(results)
         except Exception as error:
             if not self._buries:
-                raise self.failure(error, value) from error
+                self.fail(error, value)
             self.bury(error, value, timestamp)
             return
         self.emit_for(value, results, timestamp)

@@ -47,5 +47,5 @@ class RollingReduceOperator(TaskOperator):
         try:
             values[None] = reduced = value if before is MISSING else self._reduce(before, value)
         except Exception as error:
-            raise self.failure(error, value) from error
+            self.fail(error, value)
         self.output.collect(reduced, timestamp)

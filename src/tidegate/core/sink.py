@@ -126,7 +126,7 @@ class SinkOperator(ChainOperator):
         try:
             self._sink.write(value, SinkContext(timestamp, self._watermark))
         except Exception as error:
-            raise self.failure(error, value) from error
+            self.fail(error, value)
 
     def process_watermark(self, watermark: Watermark) -> None:
         self._watermark = watermark.timestamp

@@ -26,7 +26,7 @@ class _FunctionOperator(ChainOperator):
 
     def _failed(self, error: Exception, value: Any, timestamp: int | None) -> None:
         if not self._buries:
-            raise self.failure(error, value) from error
+            self.fail(error, value)
         self.bury(error, value, timestamp)
 
 
@@ -94,8 +94,8 @@ class FlatMapOperator(_FunctionOperator):
     def process_element(self, value: Any, timestamp: int | None) -> None:
         try:
             results = self._call(value)
-            if self._buries and results is not None:
-                results = list(results)
+            if self._buries:
+                results = self.results_in_full(results)
         except Exception as error:
             self._failed(error, value, timestamp)
             return

@@ -20,7 +20,7 @@ from tidegate.core.trigger import Trigger, TriggerResult
 from tidegate.core.triggers import EventTimeTrigger
 from tidegate.core.window_contexts import AssignerContext, TriggerContext, WindowContext
 from tidegate.core.window_functions import WindowContents, as_window_process
-from tidegate.errors import InvalidValueError
+from tidegate.errors import InvalidValueError, TidegateError
 
 CONTENTS: Final = "window-contents"
 LIVE_WINDOWS: Final = "live-windows"
@@ -139,7 +139,7 @@ class WindowOperator(TaskOperator):
             try:
                 was_added = add_element(key, value, timestamp)
             except Exception as error:
-                raise self.failure(error, value) from error
+                self.fail(error, value)
             if not was_added:
                 self._skipped(value, timestamp)
 
@@ -154,9 +154,7 @@ class WindowOperator(TaskOperator):
         assign, assigner_context = self._assigner.assign_windows, self._assigner_context
         first, add_to = self._contents.first, self._contents.add
 
-        def accept(key: Any, value: Any, timestamp: int | None) -> None:
-            if timestamp is None or timestamp == MIN_TIME:
-                raise self._no_timestamp(value)
+        def add_element(key: Any, value: Any, timestamp: int) -> None:
             slots = state.set_current_key(key)
             watermark = timers.current_watermark
             was_added = False
@@ -170,10 +168,7 @@ class WindowOperator(TaskOperator):
                 if kept is None:
                     kept = slots[CONTENTS] = {}
                 contents = kept.get(window, MISSING)
-                try:
-                    kept[window] = first(value) if contents is MISSING else add_to(contents, value)
-                except Exception as error:
-                    raise self.failure(error, value) from error
+                kept[window] = first(value) if contents is MISSING else add_to(contents, value)
                 if contents is MISSING:
                     if last > watermark:
                         timers.event_queue.add(last, key, window)
@@ -183,6 +178,14 @@ class WindowOperator(TaskOperator):
                     self._fire(key, window, window)
             if not was_added:
                 self._skipped(value, timestamp)
+
+        def accept(key: Any, value: Any, timestamp: int | None) -> None:
+            if timestamp is None or timestamp == MIN_TIME:
+                raise self._no_timestamp(value)
+            try:
+                add_element(key, value, timestamp)
+            except Exception as error:
+                self.fail(error, value)
 
         return accept
 
@@ -242,10 +245,16 @@ class WindowOperator(TaskOperator):
     # Timers
 
     def on_event_time(self, timer: Timer) -> None:
-        self._on_timer(timer, is_event_time=True)
+        self._fire_timer(timer, is_event_time=True)
 
     def on_processing_time(self, timer: Timer) -> None:
-        self._on_timer(timer, is_event_time=False)
+        self._fire_timer(timer, is_event_time=False)
+
+    def _fire_timer(self, timer: Timer, *, is_event_time: bool) -> None:
+        try:
+            self._on_timer(timer, is_event_time=is_event_time)
+        except Exception as error:
+            self.fail(error, timer.key, f"{timer.namespace} of key")
 
     def _on_timer(self, timer: Timer, *, is_event_time: bool) -> None:
         key, window = timer.key, timer.namespace
@@ -294,14 +303,11 @@ class WindowOperator(TaskOperator):
         if contents is MISSING:
             return
         context = self._window_context.at(key, window)
-        try:
-            if self._evictor is None:
-                results = self._process(key, context, self._contents.elements(contents))
-                self.emit(results, window.max_timestamp())
-            else:
-                self._fire_evicting(self._evictor, key, window, contents, context)
-        except Exception as error:
-            raise self.failure(error, key, f"{window} of key") from error
+        if self._evictor is None:
+            results = self._process(key, context, self._contents.elements(contents))
+            self.emit(results, window.max_timestamp())
+        else:
+            self._fire_evicting(self._evictor, key, window, contents, context)
         if self._evictor is not None and not contents:
             self.state.values(CONTENTS).pop(state_window, None)
             self._drop_if_empty(CONTENTS)
@@ -371,8 +377,8 @@ class WindowOperator(TaskOperator):
         self._shift = shift
         self._assigner = self._assigner.staggered(shift)
 
-    def _no_timestamp(self, value: Any) -> InvalidValueError:
+    def _no_timestamp(self, value: Any) -> TidegateError:
         return InvalidValueError(
             f"window on '{self.name}': the record {value!r} has no timestamp; call "
             "assign_timestamps_and_watermarks before window(), or use a processing-time window"
-        )
+        ).named(self.name)

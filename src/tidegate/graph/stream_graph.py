@@ -63,7 +63,8 @@ class StreamGraph:
 def default_name(node: Node) -> str:
     function = getattr(getattr(node, "spec", None), "function", None)
     given = getattr(function, "__name__", None) or type(function).__name__
-    if function is None or given in {"<lambda>", "NoneType"}:
+    is_ours = type(function).__module__.startswith("tidegate.core")
+    if function is None or is_ours or given in {"<lambda>", "NoneType"}:
         return node.kind
     return f"{node.kind} {given}"
 

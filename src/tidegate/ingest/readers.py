@@ -42,6 +42,11 @@ class ChannelReader(ABC):
     def stop(self) -> None:
         """Read no more, without ending time."""
 
+    def finish(self) -> None:
+        """Read no more, and end the channel behind what has been read."""
+        self.stop()
+        self.end()
+
 
 class IteratorReader(ChannelReader):
     """Reads a source that never makes one wait."""
@@ -102,6 +107,12 @@ class ThreadReader(ChannelReader):
 
     def stop(self) -> None:
         self._is_stopped = True
+
+    def finish(self) -> None:
+        self.stop()
+        while self.read_some(_QUEUE_SIZE):
+            pass
+        self.end()
 
     def put(self, call: Any) -> None:
         """From the reading thread: hand over, waiting while the job is behind."""
@@ -183,7 +194,7 @@ class _RemoteContext(SourceContext):
         self._reader.put(lambda context: context.mark_as_temporarily_idle())
 
     def close(self) -> None:
-        self._reader.stop()
+        self._reader.put(_END)
 
     def snapshot(self) -> Any:
         raise ClosedError("a source function cannot take a snapshot")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from tidegate.core.hashing import stable_hash
 from tidegate.core.operator import Accept
@@ -57,7 +57,7 @@ class Exchange:
             try:
                 key = selector(value)
             except Exception as error:
-                raise self._failed("the key selector", error, value) from error
+                self._fail("the key selector", error, value)
             if only is not None:
                 only(key, value, timestamp)
             else:
@@ -89,7 +89,7 @@ class Exchange:
             try:
                 target = partition(selector(value), len(accepts))
             except Exception as error:
-                raise self._failed("the partitioner", error, value) from error
+                self._fail("the partitioner", error, value)
             if not isinstance(target, int) or not 0 <= target < len(accepts):
                 raise InvalidValueError(
                     f"{self._name}: the partitioner gave {target!r} for {value!r}; "
@@ -99,7 +99,8 @@ class Exchange:
 
         return send
 
-    def _failed(self, what: str, error: Exception, value: Any) -> Exception:
+    def _fail(self, what: str, error: Exception, value: Any) -> NoReturn:
         if isinstance(error, TidegateError):
-            return error
-        return UserCodeError(f"{self._name}: {what} raised {type(error).__name__}: {error}, for the record {value!r}")
+            raise error.named(self._name) from error
+        message = f"{self._name}: {what} raised {type(error).__name__}: {error}, for the record {value!r}"
+        raise UserCodeError(message) from error

@@ -104,8 +104,7 @@ class LocalJob:
     def _step(self) -> None:
         if self._is_draining:
             for reader in self._readers:
-                reader.stop()
-                reader.end()
+                reader.finish()
             return
         self._wake.clear()
         count = self._read()

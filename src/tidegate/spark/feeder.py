@@ -93,8 +93,7 @@ class Feeder:
     def end(self) -> None:
         """End every channel: what is open fires."""
         for reader in self._readers.values():
-            reader.stop()
-            reader.end()
+            reader.finish()
         self._flush()
 
     def stop(self) -> None:
@@ -157,4 +156,4 @@ class _SpoolReceiver:
 
     def _order(self) -> tuple[int, str]:
         self.number += 1
-        return (self.number, self._channel)
+        return (self.number, f"{self._edge}/{self._channel}")

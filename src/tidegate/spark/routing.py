@@ -119,8 +119,8 @@ class Exchange:
     def _by_key(self, selector: Callable[[Any], Any], value: Any) -> tuple[Any, list[Target]]:
         try:
             key = selector(value)
-        except TidegateError:
-            raise
+        except TidegateError as error:
+            raise error.named(self._name) from error
         except Exception as error:
             raise UserCodeError(
                 f"{self._name}: the key selector raised {type(error).__name__}: {error}, for the record {value!r}"

@@ -18,6 +18,7 @@ SETTINGS: Final = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
 """Session settings that the runtime needs, set when a query starts."""
 

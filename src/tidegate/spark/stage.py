@@ -106,7 +106,7 @@ class Stage:
                 channels[(item.edge, item.channel)].append(item)
         for members in channels.values():
             members.sort(key=lambda item: item.order)
-            ranked += [item._replace(order=(rank, item.channel)) for rank, item in enumerate(members)]
+            ranked += [item._replace(order=(rank, f"{item.edge}/{item.channel}")) for rank, item in enumerate(members)]
         return ranked
 
     def _end_input(self) -> None:
