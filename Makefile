@@ -30,8 +30,8 @@ check-java:
 		echo "Install it (Debian/Ubuntu: apt-get install openjdk-17-jre-headless, macOS: brew install openjdk@17)." >&2; \
 		exit 1; }
 
-demo: check-java $(READY) ## Run the demo: a disordered stream, its watermarks and its late records
-	@$(BIN)/python examples/core_demo.py
+demo: check-java $(READY) ## Run the demo on a local Spark: watermarks of each partition, windows, late records
+	@$(BIN)/python -m tidegate.cli demo
 
 test: check-java $(READY) lint test-core transcripts bench-check test-spark ## Run everything that CI runs
 

@@ -195,7 +195,7 @@ class TimestampsAndWatermarksOperator:
             future_records=[list(record) for record in self.future_records],
         )
 
-    def restore(self, snapshot: Mapping[str, Any]) -> None:
+    def restore(self, snapshot: Mapping[str, Any], *, is_restart: bool = True) -> None:
         fields = open_snapshot(snapshot, "assign_watermarks", 1)
         self._generator.restore(fields["generator"])
         self._emitter.restore(fields["emitter"])
@@ -204,7 +204,7 @@ class TimestampsAndWatermarksOperator:
         self.future_records = [Record(value, timestamp) for value, timestamp in fields["future_records"]]
         idleness = fields["idleness"]
         if self._idleness is not None and idleness is not None:
-            self._idleness.restore(idleness)
+            self._idleness.restore(idleness, is_restart=is_restart)
         elif idleness is not None and idleness["is_idle"]:
             # The program no longer asks for idleness; the channel would otherwise never wake up.
             self._emitter.mark_active()
@@ -298,4 +298,4 @@ class AssignWatermarksOperator(ChainOperator):
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         fields = open_snapshot(snapshot, "assign", 1)
         super().restore(fields["base"])
-        self.machine.restore(fields["machine"])
+        self.machine.restore(fields["machine"], is_restart=self.context.is_restart)

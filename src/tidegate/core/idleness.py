@@ -78,11 +78,18 @@ class IdlenessCountdown:
         self._paused_at = None
 
     def snapshot(self) -> Snapshot:
-        return make_snapshot("idleness", 1, is_idle=self._is_idle)
+        return make_snapshot(
+            "idleness", 1, is_idle=self._is_idle, started_at=self._started_at, had_event=self._had_event
+        )
 
-    def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Keep the status and count anew: a backlog must never find its channel idle because the job was down."""
-        self._is_idle = open_snapshot(snapshot, "idleness", 1)["is_idle"]
-        self._started_at = None
-        self._had_event = False
+    def restore(self, snapshot: Mapping[str, Any], *, is_restart: bool = True) -> None:
+        """Go on from a snapshot. After a restart only the status counts, and the countdown starts anew.
+
+        A backlog must never find its channel idle because the job was down. A runtime that brings its operators back
+        for every batch says that it is no restart.
+        """
+        fields = open_snapshot(snapshot, "idleness", 1)
+        self._is_idle = fields["is_idle"]
+        self._started_at = None if is_restart else fields["started_at"]
+        self._had_event = not is_restart and fields["had_event"]
         self._paused_at = None

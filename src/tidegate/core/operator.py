@@ -38,6 +38,8 @@ class OperatorContext:
     event_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
     processing_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
     job_parameters: Mapping[str, str] = field(default_factory=dict)
+    is_restart: bool = True
+    """Whether what is restored was saved by an earlier run, and not by the batch before."""
 
 
 class Operator(ABC):
@@ -50,6 +52,7 @@ class Operator(ABC):
         self.context = context
         self.name = context.name
         self.output = context.output
+        context.metrics.gauge("current_output_watermark", lambda: self.output.current_watermark)
 
     def open(self) -> None:
         """Open the user's functions."""
@@ -215,6 +218,7 @@ class TaskOperator(Operator):
             output=self.output.snapshot(),
             counters=self.context.metrics.counts(),
             current_watermark=self.timers.current_watermark,
+            num_fired_timers=self.timers.num_fired_timers,
             state=_snapshot_of(context.store),
             event_timers=_snapshot_of(context.event_timers),
             processing_timers=_snapshot_of(context.processing_timers),
@@ -226,6 +230,7 @@ class TaskOperator(Operator):
         self.output.restore(fields["output"])
         self.context.metrics.restore(fields["counters"])
         self.timers.current_watermark = fields["current_watermark"]
+        self.timers.num_fired_timers = fields["num_fired_timers"]
         context = self.context
         for part, saved in (
             (context.store, fields["state"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tidegate.core.combine import CombinedWatermark
@@ -20,11 +21,19 @@ class Task:
         self.operator = operator
         self.valves = [StatusWatermarkValve(count) for count in channels]
         self.combined = CombinedWatermark(len(channels)) if len(channels) > 1 else None
+        metrics = operator.context.metrics
+        metrics.gauge("current_input_watermark", lambda: self.current_input_watermark)
+        if len(channels) > 1:
+            for index in range(len(channels)):
+                metrics.gauge(f"current_input{index + 1}_watermark", partial(self._input_watermark, index))
 
     @property
     def current_input_watermark(self) -> int:
         """Gauge: the watermark that the operator has seen."""
         return self.valves[0].last_output if self.combined is None else self.combined.last_output
+
+    def _input_watermark(self, index: int) -> int:
+        return self.valves[index].last_output
 
     def process_watermark(self, watermark: Watermark, input_index: int, channel: int) -> None:
         self._progress(self.valves[input_index].input_watermark(watermark, channel), input_index)

@@ -17,6 +17,7 @@ from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.data_stream_sink import DataStreamSink
 from tidegate.datastream.execution_mode import RuntimeExecutionMode
 from tidegate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from tidegate.datastream.file_sink import FileSink
 from tidegate.datastream.functions import (
     AggregateFunction,
     AllWindowFunction,
@@ -44,7 +45,7 @@ from tidegate.datastream.functions import (
     WindowFunction,
 )
 from tidegate.datastream.keyed_stream import KeyedStream
-from tidegate.datastream.sinks import CollectSink, PrintSink, Sink
+from tidegate.datastream.sinks import CollectSink, ForeachBatchSink, PrintSink, Sink
 from tidegate.datastream.sources import Source
 from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from tidegate.datastream.window import (
@@ -89,8 +90,10 @@ __all__ = [
     "DeadLetter",
     "EventTimeSessionWindows",
     "ExternalizedCheckpointRetention",
+    "FileSink",
     "FilterFunction",
     "FlatMapFunction",
+    "ForeachBatchSink",
     "GlobalWindow",
     "GlobalWindows",
     "KeySelector",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -44,7 +45,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         super().__init__()
         self._spark = spark
         self._runtime: Runtime = choose_runtime(runtime, spark)
-        self._checkpoint = checkpoint
+        self._checkpoint = checkpoint or os.environ.get("TIDEGATE_CHECKPOINT")
         self._trigger = trigger
         self._clock = clock
         self._program = ProgramBuilder()

@@ -160,6 +160,7 @@ class SparkJob:
 
     def to_frame(self, tables: list[Table]) -> DataFrame:
         """The results as a streaming DataFrame; its user starts the query, this feeds it as long as the driver runs."""
+        self._stage_options.run_id = uuid.uuid4().hex
         frame = result_frame(self._compile(), tables)
         threading.Thread(target=self._keep_fed, name="tidegate feeder", daemon=True).start()
         return frame
@@ -182,6 +183,7 @@ class SparkJob:
 
     def start(self) -> None:
         """Start the query."""
+        self._stage_options.run_id = uuid.uuid4().hex
         rows = self._compile()
         if not self._is_open:
             self.sinks.open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import Any, Final
@@ -28,7 +29,7 @@ def get_session(spark: Any, parallelism: int) -> SparkSession:
     if spark is not None:
         return spark  # type: ignore[no-any-return]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = (
+    builder = (
         SparkSession.builder.appName("tidegate")
         .master(f"local[{max(parallelism, 2)}]")
         .config("spark.ui.enabled", "false")
@@ -37,8 +38,10 @@ def get_session(spark: Any, parallelism: int) -> SparkSession:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.log.level", "ERROR")
-        .getOrCreate()
     )
+    for name, value in json.loads(os.environ.get("TIDEGATE_CONF", "{}")).items():
+        builder = builder.config(name, value)
+    session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session
 

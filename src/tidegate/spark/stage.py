@@ -46,6 +46,8 @@ class StageOptions:
     parallelism: int
     auto_watermark_interval: int = 200
     job_parameters: Mapping[str, str] = field(default_factory=dict)
+    run_id: str = ""
+    """Names the run of the query, so that a stage knows the first batch after a restart."""
 
 
 class Stage:
@@ -58,6 +60,8 @@ class Stage:
         self._subtask = subtask
         self._cache = BlobCache(blobs)
         self._meta: dict[str, Any] = self._cache.load("meta", {})
+        self._is_restart = self._meta.get("run_id") != options.run_id
+        self._meta["run_id"] = options.run_id
         self._now = 0
         self._order: Order = (0, "")
         self._index = 0
@@ -163,6 +167,7 @@ class Stage:
             event_timers=event,
             processing_timers=processing,
             job_parameters=self._options.job_parameters,
+            is_restart=self._is_restart,
         )
 
     def _clock(self) -> int:
@@ -195,6 +200,7 @@ class Stage:
                 subtask=self._subtask,
                 parallelism=self._options.parallelism,
                 job_parameters=self._options.job_parameters,
+                is_restart=self._is_restart,
             )
         )
         saved = self._meta.get("chains", {}).get((self._plan.graph.uid(node), channel))
@@ -348,7 +354,10 @@ class Stage:
         for (number, _), operator in self._operators.items():
             for name, value in operator.context.metrics.values().items():
                 values = found.setdefault(self._plan.graph.uids[number], {})
-                values[name] = values.get(name, 0) + value
+                if name.endswith("_watermark"):
+                    values[name] = min(values.get(name, value), value)
+                else:
+                    values[name] = values.get(name, 0) + value
         return found
 
     # Sending
