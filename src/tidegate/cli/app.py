@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -48,6 +49,8 @@ app.command()(doctor)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code: 0, 1 after a failure, 2 after misuse, 130 after Ctrl-C."""
+    # A shell that starts a command in the background makes it ignore interrupts; a job must be stoppable there too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(call(sys.argv[1:] if arguments is None else arguments))
 
 
