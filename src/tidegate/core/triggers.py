@@ -14,7 +14,23 @@ from tidegate.core.windows import Window
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 
-class EventTimeTrigger(Trigger):
+class _QuietTrigger(Trigger):
+    """Goes on, whatever happens; the others say only what they react to."""
+
+    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def on_processing_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def on_event_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def clear(self, window: Any, ctx: Trigger.TriggerContext) -> None:
+        pass
+
+
+class EventTimeTrigger(_QuietTrigger):
     """Fires when the watermark reaches the end of the window, and again for each late but allowed element."""
 
     @staticmethod
@@ -26,9 +42,6 @@ class EventTimeTrigger(Trigger):
         if last <= ctx.get_current_watermark():
             return TriggerResult.FIRE
         ctx.register_event_time_timer(last)
-        return TriggerResult.CONTINUE
-
-    def on_processing_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
         return TriggerResult.CONTINUE
 
     def on_event_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
@@ -46,7 +59,7 @@ class EventTimeTrigger(Trigger):
         ctx.delete_event_time_timer(window.max_timestamp())
 
 
-class ProcessingTimeTrigger(Trigger):
+class ProcessingTimeTrigger(_QuietTrigger):
     """Fires when the clock passes the end of the window."""
 
     @staticmethod
@@ -60,9 +73,6 @@ class ProcessingTimeTrigger(Trigger):
     def on_processing_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
         return TriggerResult.FIRE
 
-    def on_event_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
     def can_merge(self) -> bool:
         return True
 
@@ -74,7 +84,7 @@ class ProcessingTimeTrigger(Trigger):
         ctx.delete_processing_time_timer(window.max_timestamp())
 
 
-class CountTrigger(Trigger):
+class CountTrigger(_QuietTrigger):
     """Fires at every n-th element of a window."""
 
     def __init__(self, window_size: int) -> None:
@@ -95,12 +105,6 @@ class CountTrigger(Trigger):
             return TriggerResult.FIRE
         return TriggerResult.CONTINUE
 
-    def on_processing_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def on_event_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
     def can_merge(self) -> bool:
         return True
 
@@ -111,7 +115,7 @@ class CountTrigger(Trigger):
         ctx.get_partitioned_state(self._count).clear()
 
 
-class _ContinuousTrigger(Trigger):
+class _ContinuousTrigger(_QuietTrigger):
     """What both continuous triggers share: the time of the next firing, kept as state."""
 
     def __init__(self, interval: int | DurationLike) -> None:
@@ -162,9 +166,6 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
         ctx.register_event_time_timer(self._schedule(time, window, state))
         return TriggerResult.FIRE
 
-    def on_processing_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
     def on_merge(self, window: Any, ctx: Trigger.OnMergeContext) -> None:
         ctx.merge_partitioned_state(self._next_fire)
         upcoming = ctx.get_partitioned_state(self._next_fire).get()
@@ -204,9 +205,6 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
         ctx.register_processing_time_timer(self._schedule(time, window, state))
         return TriggerResult.FIRE
 
-    def on_event_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
     def on_merge(self, window: Any, ctx: Trigger.OnMergeContext) -> None:
         ctx.merge_partitioned_state(self._next_fire)
         upcoming = ctx.get_partitioned_state(self._next_fire).get()
@@ -221,7 +219,7 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
             state.clear()
 
 
-class DeltaTrigger(Trigger):
+class DeltaTrigger(_QuietTrigger):
     """Fires when an element differs from the one of the last firing by more than the threshold."""
 
     def __init__(self, threshold: float, delta_function: Callable[[Any, Any], float]) -> None:
@@ -244,12 +242,6 @@ class DeltaTrigger(Trigger):
         if self._delta(last[0], element) > self.threshold:
             state.update((element,))
             return TriggerResult.FIRE
-        return TriggerResult.CONTINUE
-
-    def on_processing_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def on_event_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
         return TriggerResult.CONTINUE
 
     def clear(self, window: Any, ctx: Trigger.TriggerContext) -> None:
@@ -346,20 +338,8 @@ class ProcessingTimeoutTrigger(Trigger):
         return TriggerResult.FIRE_AND_PURGE if nested.is_purge() else TriggerResult.FIRE
 
 
-class NeverTrigger(Trigger):
+class NeverTrigger(_QuietTrigger):
     """Never fires."""
-
-    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def on_processing_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def on_event_time(self, time: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def clear(self, window: Any, ctx: Trigger.TriggerContext) -> None:
-        pass
 
 
 class EndOfStreamTrigger(NeverTrigger):
