@@ -31,7 +31,7 @@ check-java:
 		exit 1; }
 
 demo: check-java $(READY) ## Run the demo on a local Spark: watermarks of each partition, windows, late records
-	@$(BIN)/python -m tidegate.cli demo
+	@$(BIN)/python -u -m tidegate.cli demo
 
 test: check-java $(READY) lint test-core transcripts bench-check test-spark ## Run everything that CI runs
 
