@@ -46,7 +46,45 @@ __all__ = [
 MAX_WINDOWS_PER_ELEMENT = 10_000_000
 
 
-class TumblingWindows(WindowAssigner):
+class TimeWindows(WindowAssigner):
+    """Windows that are spans of time; the time of an element is its timestamp or the clock."""
+
+    @abstractmethod
+    def _windows_at(self, element: Any, time: int) -> Collection[TimeWindow]:
+        """The windows of an element whose time is `time`."""
+
+
+class ByEventTime(TimeWindows):
+    """The time of an element is its timestamp."""
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> Collection[TimeWindow]:
+        return self._windows_at(element, timestamp)
+
+    def get_default_trigger(self, env: Any = None) -> Trigger:
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return True
+
+
+class ByClock(TimeWindows):
+    """The time of an element is the clock when it arrives."""
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> Collection[TimeWindow]:
+        return self._windows_at(element, context.get_current_processing_time())
+
+    def get_default_trigger(self, env: Any = None) -> Trigger:
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return False
+
+
+class TumblingWindows(TimeWindows):
     """What both tumbling windows share. The constructor takes integer milliseconds too, as PyFlink's does."""
 
     def __init__(
@@ -68,16 +106,15 @@ class TumblingWindows(WindowAssigner):
         """These windows, started `shift` later."""
         return type(self)(self.size, (self.offset + shift) % self.size)
 
-    def window_of(self, timestamp: int) -> TimeWindow:
-        """The window that holds `timestamp`."""
-        start = timestamp - (timestamp - self.offset) % self.size
+    def _windows_at(self, element: Any, time: int) -> Collection[TimeWindow]:
+        start = time - (time - self.offset) % self.size
         end = start + self.size
         if start < MIN_TIME or end > MAX_TIME:
-            return TimeWindow(saturate(start), saturate(end))
-        return TimeWindow(start, end)
+            return (TimeWindow(saturate(start), saturate(end)),)
+        return (TimeWindow(start, end),)
 
 
-class TumblingEventTimeWindows(TumblingWindows):
+class TumblingEventTimeWindows(ByEventTime, TumblingWindows):
     """Windows of one size, side by side, by event time."""
 
     @staticmethod
@@ -89,22 +126,8 @@ class TumblingEventTimeWindows(TumblingWindows):
         _spans("TumblingEventTimeWindows.of", size, offset)
         return TumblingEventTimeWindows(size, offset, window_stagger)
 
-    def assign_windows(
-        self,
-        element: Any,
-        timestamp: int,
-        context: WindowAssigner.WindowAssignerContext,
-    ) -> Collection[TimeWindow]:
-        return (self.window_of(timestamp),)
 
-    def get_default_trigger(self, env: Any = None) -> Trigger:
-        return EventTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        return True
-
-
-class TumblingProcessingTimeWindows(TumblingWindows):
+class TumblingProcessingTimeWindows(ByClock, TumblingWindows):
     """Windows of one size, side by side, by the clock."""
 
     @staticmethod
@@ -116,22 +139,8 @@ class TumblingProcessingTimeWindows(TumblingWindows):
         _spans("TumblingProcessingTimeWindows.of", size, offset)
         return TumblingProcessingTimeWindows(size, offset, window_stagger)
 
-    def assign_windows(
-        self,
-        element: Any,
-        timestamp: int,
-        context: WindowAssigner.WindowAssignerContext,
-    ) -> Collection[TimeWindow]:
-        return (self.window_of(context.get_current_processing_time()),)
 
-    def get_default_trigger(self, env: Any = None) -> Trigger:
-        return ProcessingTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        return False
-
-
-class SlidingWindows(WindowAssigner):
+class SlidingWindows(TimeWindows):
     """What both sliding windows share. The constructor takes integer milliseconds too, as PyFlink's does."""
 
     def __init__(
@@ -150,18 +159,18 @@ class SlidingWindows(WindowAssigner):
                 f"{name}: {self.size // self.slide} windows for each element are too many; use a longer slide"
             )
 
-    def windows_of(self, timestamp: int) -> list[TimeWindow]:
-        """The windows that hold `timestamp`, newest first."""
+    def _windows_at(self, element: Any, time: int) -> Collection[TimeWindow]:
+        """The windows that hold `time`, newest first."""
         size = self.size
-        start = timestamp - (timestamp - self.offset) % self.slide
+        start = time - (time - self.offset) % self.slide
         windows = []
-        while start > timestamp - size:
+        while start > time - size:
             windows.append(TimeWindow(saturate(start), add(start, size)))
             start -= self.slide
         return windows
 
 
-class SlidingEventTimeWindows(SlidingWindows):
+class SlidingEventTimeWindows(ByEventTime, SlidingWindows):
     """Windows of one size that start every slide, by event time."""
 
     @staticmethod
@@ -169,42 +178,14 @@ class SlidingEventTimeWindows(SlidingWindows):
         _spans("SlidingEventTimeWindows.of", size, slide, offset)
         return SlidingEventTimeWindows(size, slide, offset)
 
-    def assign_windows(
-        self,
-        element: Any,
-        timestamp: int,
-        context: WindowAssigner.WindowAssignerContext,
-    ) -> Collection[TimeWindow]:
-        return self.windows_of(timestamp)
 
-    def get_default_trigger(self, env: Any = None) -> Trigger:
-        return EventTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        return True
-
-
-class SlidingProcessingTimeWindows(SlidingWindows):
+class SlidingProcessingTimeWindows(ByClock, SlidingWindows):
     """Windows of one size that start every slide, by the clock."""
 
     @staticmethod
     def of(size: DurationLike, slide: DurationLike, offset: DurationLike | None = None) -> SlidingProcessingTimeWindows:
         _spans("SlidingProcessingTimeWindows.of", size, slide, offset)
         return SlidingProcessingTimeWindows(size, slide, offset)
-
-    def assign_windows(
-        self,
-        element: Any,
-        timestamp: int,
-        context: WindowAssigner.WindowAssignerContext,
-    ) -> Collection[TimeWindow]:
-        return self.windows_of(context.get_current_processing_time())
-
-    def get_default_trigger(self, env: Any = None) -> Trigger:
-        return ProcessingTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        return False
 
 
 class SessionWindowTimeGapExtractor(ABC):
@@ -214,7 +195,7 @@ class SessionWindowTimeGapExtractor(ABC):
     def extract(self, element: Any) -> int: ...
 
 
-class SessionWindows(MergingWindowAssigner):
+class SessionWindows(TimeWindows, MergingWindowAssigner):
     """What all session windows share: `[time, time + gap)`, merged where two overlap or touch."""
 
     def __init__(self, session_gap: int | DurationLike) -> None:
@@ -233,21 +214,21 @@ class SessionWindows(MergingWindowAssigner):
             )
         self.session_gap = 0
 
-    def _session(self, element: Any, time: int) -> TimeWindow:
+    def _windows_at(self, element: Any, time: int) -> Collection[TimeWindow]:
         if self._extract is None:
-            return TimeWindow(time, add(time, self.session_gap))
+            return (TimeWindow(time, add(time, self.session_gap)),)
         gap = self._extract(element)
         if isinstance(gap, bool) or not isinstance(gap, int) or gap <= 0:
             raise InvalidValueError(
                 f"{type(self).__name__}: the gap of {element!r} must be an integer above 0 ms, got {gap!r}"
             )
-        return TimeWindow(time, add(time, gap))
+        return (TimeWindow(time, add(time, gap)),)
 
     def merge_windows(self, windows: Iterable[Any], callback: MergingWindowAssigner.MergeCallback) -> None:
         TimeWindow.merge_windows(windows, callback.merge)
 
 
-class EventTimeSessionWindows(SessionWindows):
+class EventTimeSessionWindows(ByEventTime, SessionWindows):
     """Sessions by event time."""
 
     @staticmethod
@@ -261,22 +242,8 @@ class EventTimeSessionWindows(SessionWindows):
     ) -> DynamicEventTimeSessionWindows:
         return DynamicEventTimeSessionWindows(extractor)
 
-    def assign_windows(
-        self,
-        element: Any,
-        timestamp: int,
-        context: WindowAssigner.WindowAssignerContext,
-    ) -> Collection[TimeWindow]:
-        return (self._session(element, timestamp),)
 
-    def get_default_trigger(self, env: Any = None) -> Trigger:
-        return EventTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        return True
-
-
-class ProcessingTimeSessionWindows(SessionWindows):
+class ProcessingTimeSessionWindows(ByClock, SessionWindows):
     """Sessions by the clock."""
 
     @staticmethod
@@ -289,20 +256,6 @@ class ProcessingTimeSessionWindows(SessionWindows):
         extractor: SessionWindowTimeGapExtractor | Callable[[Any], int],
     ) -> DynamicProcessingTimeSessionWindows:
         return DynamicProcessingTimeSessionWindows(extractor)
-
-    def assign_windows(
-        self,
-        element: Any,
-        timestamp: int,
-        context: WindowAssigner.WindowAssignerContext,
-    ) -> Collection[TimeWindow]:
-        return (self._session(element, context.get_current_processing_time()),)
-
-    def get_default_trigger(self, env: Any = None) -> Trigger:
-        return ProcessingTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        return False
 
 
 class DynamicEventTimeSessionWindows(EventTimeSessionWindows):

@@ -134,6 +134,21 @@ class Operator(ABC):
         except Exception as error:
             self.fail(error, value)
 
+    def emit_from(
+        self, process: Callable[[Any, Any], Any], value: Any, context: Any, timestamp: int | None, *, buries: bool
+    ) -> None:
+        """Emit what a process function makes of a record. If it fails the record is buried, or the job fails."""
+        try:
+            results = process(value, context)
+            if buries:
+                results = self.results_in_full(results)
+        except Exception as error:
+            if not buries:
+                self.fail(error, value)
+            self.bury(error, value, timestamp)
+            return
+        self.emit_for(value, results, timestamp)
+
     def emit_side(self, tag: OutputTag, value: Any, timestamp: int | None) -> None:
         if not isinstance(tag, OutputTag):
             raise InvalidTypeError(f"{self.name}: output() takes an OutputTag, got {tag!r}").named(self.name)

@@ -184,16 +184,7 @@ class KeyedProcessOperator(KeyedFunctionOperator):
         self.state.set_current_key(key)
         context = self.function_context
         context.element_timestamp = timestamp
-        try:
-            results = self.function.process_element(value, context)
-            if self._buries:
-                results = self.results_in_full(results)
-        except Exception as error:
-            if not self._buries:
-                self.fail(error, value)
-            self.bury(error, value, timestamp)
-            return
-        self.emit_for(value, results, timestamp)
+        self.emit_from(self.function.process_element, value, context, timestamp, buries=self._buries)
 
 
 class _PlainContext(ProcessFunction.Context):
@@ -266,16 +257,7 @@ class ProcessOperator(ChainOperator):
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         self._context.element_timestamp = timestamp
-        try:
-            results = self.function.process_element(value, self._context)
-            if self._buries:
-                results = self.results_in_full(results)
-        except Exception as error:
-            if not self._buries:
-                self.fail(error, value)
-            self.bury(error, value, timestamp)
-            return
-        self.emit_for(value, results, timestamp)
+        self.emit_from(self.function.process_element, value, self._context, timestamp, buries=self._buries)
 
     def process_watermark(self, watermark: Watermark) -> None:
         super().process_watermark(watermark)
