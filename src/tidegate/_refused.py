@@ -21,7 +21,7 @@ _CHECKPOINTS: Final = "the checkpoint directory is `get_execution_environment(ch
 _SLOTS: Final = "Spark places tasks"
 _SINK: Final = "no connector; write a `Sink`"
 _SOURCE_OR_SINK: Final = "no connector; write a `Source` or a `Sink`"
-_KAFKA: Final = "not yet; read the topic with Spark and `from_dataframe`, or write a `Source`"
+_KAFKA: Final = "not yet; read the topic with Spark and `from_dataframe`, which finds Kafka's columns"
 _DYNAMIC_KAFKA: Final = "comes, if at all, after the Kafka connector"
 _OLD_KAFKA: Final = "the older connector, which Flink itself has replaced by `KafkaSource` and `KafkaSink`"
 _FORMATS: Final = "not yet; read and write text, and convert it in a `map`"
@@ -40,7 +40,6 @@ MODULES: Final[Mapping[str, str]] = {
     "tidegate.datastream.connectors.elasticsearch": _SINK,
     "tidegate.datastream.connectors.hybrid_source": "read the old data first, with a checkpoint, then the new",
     "tidegate.datastream.connectors.jdbc": _SINK,
-    "tidegate.datastream.connectors.kafka": _KAFKA,
     "tidegate.datastream.connectors.kinesis": _SOURCE_OR_SINK,
     "tidegate.datastream.connectors.pulsar": _SOURCE_OR_SINK,
     "tidegate.datastream.connectors.rabbitmq": _SOURCE_OR_SINK,
@@ -81,9 +80,9 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("KafkaRecordDeserializationSchema", "KafkaStreamSetSubscriber"), _DYNAMIC_KAFKA),
         **dict.fromkeys(("KafkaStreamSubscriber", "StreamPatternSubscriber"), _DYNAMIC_KAFKA),
         "SingleClusterTopicMetadataService": _DYNAMIC_KAFKA,
-        **dict.fromkeys(("FlinkKafkaConsumer", "FlinkKafkaProducer"), _OLD_KAFKA),
+        **dict.fromkeys(("FlinkKafkaConsumer", "FlinkKafkaProducer", "Semantic"), _OLD_KAFKA),
         **dict.fromkeys(("JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"), _SINK),
-        **dict.fromkeys(("KafkaSource", "Semantic"), _KAFKA),
+        "KafkaSource": _KAFKA,
         **dict.fromkeys(("PulsarSource", "PulsarSourceBuilder", "StartCursor", "StopCursor"), _SOURCE_OR_SINK),
         **dict.fromkeys(("RMQConnectionConfig", "RMQSink", "RMQSource"), _SOURCE_OR_SINK),
     },
@@ -95,7 +94,9 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("FileCompactStrategy", "FileCompactor"), _COMPACTION),
     },
     "tidegate.datastream.connectors.kafka": {
-        **dict.fromkeys(("FlinkKafkaConsumer", "FlinkKafkaProducer"), _OLD_KAFKA),
+        **dict.fromkeys(("FlinkKafkaConsumer", "FlinkKafkaProducer", "Semantic"), _OLD_KAFKA),
+        **dict.fromkeys(("KafkaOffsetResetStrategy", "KafkaOffsetsInitializer", "KafkaSource"), _KAFKA),
+        **dict.fromkeys(("KafkaSourceBuilder", "KafkaTopicPartition"), _KAFKA),
     },
     "tidegate.datastream.data_stream": {"CachedDataStream": "`cache` is refused"},
     "tidegate.datastream.functions": {

@@ -55,3 +55,11 @@ class UnsupportedError(TidegateError, AttributeError):
 
 class UnsupportedImportError(TidegateError, ImportError):
     """An import of something that PyFlink has and Tidegate does not, with the reason."""
+
+
+class MissingLibraryError(TidegateError, ImportError):
+    """A library that is installed only on request, with the command that installs it."""
+
+
+class DeliveryError(TidegateError, ConnectionError):
+    """A sink could not deliver what it was given to the system behind it."""
