@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-core test-spark lint format transcripts conformance cluster-test faults \
-	bench-micro bench-fixed bench-check compatibility check-java clean
+	bench-micro bench-fixed bench-check compatibility check-java oracle-parts clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -74,6 +74,22 @@ bench-micro: $(READY) ## Measure the core: valve by number of channels, records 
 
 bench-fixed: check-java $(READY) ## Measure what a nearly empty micro-batch costs, beside Spark's own aggregation
 	@$(BIN)/python benchmarks/spark/fixed_cost.py
+
+ORACLE_VENV := .venv-oracle
+ORACLE_READY := $(ORACLE_VENV)/.parts-ready
+
+$(ORACLE_READY): tests/oracle/requirements.txt
+	@command -v javac >/dev/null 2>&1 || { \
+		echo "The oracle needs a Java compiler, and no 'javac' was found on the PATH." >&2; \
+		echo "Install it (Debian/Ubuntu: apt-get install openjdk-17-jdk-headless, macOS: brew install openjdk@17)." >&2; \
+		exit 1; }
+	@echo "Setting up $(ORACLE_VENV) with Flink's classes (the first time takes a minute) ..."
+	@$(PYTHON) -m venv $(ORACLE_VENV)
+	@$(ORACLE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/oracle/requirements.txt
+	@touch $@
+
+oracle-parts: check-java $(READY) $(ORACLE_READY) ## Compare the core with Flink's own classes on random scripts (ORACLE="--seed 1 --record 2000")
+	@$(BIN)/python -m tests.oracle.run --environment $(ORACLE_VENV) $(ORACLE)
 
 compatibility: $(READY) ## Make docs/flink_compatibility.md from the code
 	@$(BIN)/python -m tools.flink_compatibility.build_table

@@ -46,6 +46,14 @@ def test_every_request_counts_its_own_delays() -> None:
     assert strategy.get_backoff_time_millis(1) == 100
 
 
+def test_exponential_delays_are_cut_to_milliseconds_at_every_step() -> None:
+    strategy = AsyncRetryStrategy.exponential_backoff(9, 10, 100, 1.37)
+    assert [strategy.get_backoff_time_millis(attempt) for attempt in (1, 2, 3, 4)] == [10, 13, 17, 23]
+    assert strategy.get_backoff_time_millis(10**9) == 100
+    stuck = AsyncRetryStrategy.exponential_backoff(9, 1, 100, 1.5)
+    assert stuck.get_backoff_time_millis(10**9) == 1
+
+
 def test_predicates() -> None:
     assert [empty_result_predicate(result) for result in ([], None, [0])] == [True, True, False]
     assert has_exception_predicate(ValueError())

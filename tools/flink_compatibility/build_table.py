@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.flink_compatibility import beyond, defects, names, verdicts
+from tools.flink_compatibility import beyond, defects, differences, names, verdicts
 from tools.flink_compatibility.comparison import Comparison
 from tools.flink_compatibility.page import page
 
@@ -37,12 +37,13 @@ def build() -> str:
     modules = comparison.run()
     hidden = verdicts.not_for_users()
     pinned = defects.load()
-    problems = [*comparison.problems, *filter(None, (defect.problem() for defect in pinned))]
+    measured = differences.load()
+    pins = [*pinned, *(difference.pin for difference in measured)]
+    problems = [*comparison.problems, *filter(None, (pin.problem() for pin in pins))]
     if problems:
         raise NotDecidedError(problems)
-    return page(
-        pyflink.version, modules, beyond.new_names(pyflink, hidden), beyond.new_members(pyflink, hidden), pinned
-    )
+    new_names, new_members = beyond.new_names(pyflink, hidden), beyond.new_members(pyflink, hidden)
+    return page(pyflink.version, modules, new_names, new_members, pinned, measured)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tools.flink_compatibility.beyond import NewMembers, NewNames
 from tools.flink_compatibility.comparison import ClassRows, ModuleRows, Row
 from tools.flink_compatibility.defects import Defect
+from tools.flink_compatibility.differences import MeasuredDifference
 from tools.flink_compatibility.verdicts import Answer, Verdict
 
 INTRODUCTION = """\
@@ -29,6 +30,13 @@ compared: only PyFlink calls them. Names that PyFlink does not export are left o
 them.
 """
 
+MEASURED = """\
+`make oracle-parts` runs thousands of random scripts on Flink {version}'s own classes and on Tidegate's: valve, several
+inputs, generators, idleness, alignment, timers, window assigners, merging, triggers, evictors, asynchronous queues and
+retries. A difference that is not in this table fails the run. Results recorded from Flink are part of `make test`. What
+scripts cannot show is in [semantics.md](semantics.md).
+"""
+
 
 def page(
     version: str,
@@ -36,6 +44,7 @@ def page(
     new_names: Sequence[NewNames],
     new_members: Sequence[NewMembers],
     pinned: Sequence[Defect],
+    measured: Sequence[MeasuredDifference],
 ) -> str:
     parts = [INTRODUCTION.format(version=version), *_numbers(modules)]
     for module in modules:
@@ -43,6 +52,7 @@ def page(
             parts += [f"## `{module.name}`", _table(("PyFlink", "in Tidegate", "how, or why not"), _module(module))]
     parts += ["## What Tidegate has beyond PyFlink", *_beyond(new_names, new_members)]
     parts += ["## PyFlink defects that are not copied", *_defects(pinned)]
+    parts += ["## Where the core behaves otherwise than Flink's", *_measured(version, measured)]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
@@ -108,6 +118,12 @@ def _defects(pinned: Sequence[Defect]) -> Iterator[str]:
     yield "A program that relies on one of these gives another result here."
     rows = ((d.pyflink, d.tidegate, f"[{d.test_name}](../{d.file})") for d in pinned)
     yield _table(("PyFlink", "Tidegate", "pinned by"), rows)
+
+
+def _measured(version: str, measured: Sequence[MeasuredDifference]) -> Iterator[str]:
+    yield MEASURED.format(version=version).strip()
+    rows = ((d.name, d.part, d.flink, f"{d.tidegate} {d.why}", f"[{d.pin.file}](../{d.pin.file})") for d in measured)
+    yield _table(("name", "part", f"Flink {version}", "Tidegate, and why", "pinned by"), rows)
 
 
 def _names(found: Iterable[str]) -> str:

@@ -117,7 +117,10 @@ class FixedDelayRetryStrategy(AsyncRetryStrategy):
 
 
 class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy):
-    """At most `max_attempts` retries; each delay is the one before times the multiplier, up to a limit."""
+    """At most `max_attempts` retries; each delay is the one before times the multiplier, up to a limit.
+
+    A delay is cut to whole milliseconds before it is multiplied again, as in Flink: 10 ms times 1.37 gives 10, 13, 17.
+    """
 
     def __init__(
         self,
@@ -144,7 +147,13 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy):
     def get_backoff_time_millis(self, current_attempts: int) -> int:
         # Flink keeps the last delay in the strategy, which all requests of an instance share; here every request
         # counts for itself.
-        return int(min(self._initial * self._multiplier ** max(current_attempts - 1, 0), self._limit))
+        delay = self._initial
+        for _ in range(current_attempts - 1):
+            longer = int(min(delay * self._multiplier, self._limit))
+            if longer == delay:
+                break
+            delay = longer
+        return delay
 
     def get_retry_predicate(self) -> AsyncRetryPredicate:
         return self._predicate

@@ -1,0 +1,76 @@
+"""Tidegate's assigning operator under a script: generators, idleness and the emitter behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tests.oracle.script import Script, Step, shown
+
+from tidegate.core.assign_watermarks import TimestampsAndWatermarksOperator
+from tidegate.core.duration import Time
+from tidegate.core.outputs import ChainedOutput
+from tidegate.core.records import Progress, Watermark, WatermarkStatus
+from tidegate.core.strategy import WatermarkStrategy
+
+START = 1_000
+"""Where Flink's side starts its clock."""
+
+
+def strategy(script: Script) -> WatermarkStrategy:
+    name = script["strategy"]
+    if name == "bounded":
+        made = WatermarkStrategy.for_bounded_out_of_orderness(Time.milliseconds(script["bound"]))
+    elif name == "ascending":
+        made = WatermarkStrategy.for_monotonous_timestamps()
+    else:
+        made = WatermarkStrategy.no_watermarks()
+    return made.with_idleness(Time.milliseconds(script["idleness"])) if "idleness" in script else made
+
+
+class _Received:
+    """Keeps what moves time."""
+
+    def __init__(self) -> None:
+        self.progress: list[Progress] = []
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        pass
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        self.progress.append(watermark)
+
+    def process_status(self, status: WatermarkStatus) -> None:
+        self.progress.append(status)
+
+
+class Generator:
+    """The operator fed record by record."""
+
+    def __init__(self, script: Script) -> None:
+        self._now = START
+        self._received = _Received()
+        self.output = ChainedOutput(self._received)
+        self.operator = TimestampsAndWatermarksOperator(strategy(script), self.output, lambda: self._now)
+
+    def step(self, step: Step) -> Any:
+        if step[0] == "event":
+            self.event(step[1])
+        elif step[0] == "tick":
+            self._now += step[1]
+            self.operator.on_periodic_emit()
+        else:
+            self.operator.process_watermark(Watermark.MAX)
+        progress, self._received.progress = self._received.progress, []
+        return shown(progress)
+
+    def event(self, timestamp: int) -> None:
+        self.operator.process_element("event", timestamp)
+
+
+class ColumnGenerator(Generator):
+    """The operator fed with columns of timestamps."""
+
+    def event(self, timestamp: int) -> None:
+        for found in self.operator.process_timestamps(np.array([timestamp], np.int64)):
+            self.output.emit(found.progress)
