@@ -28,6 +28,7 @@ from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
 from tidegate.errors import TidegateError
 from tidegate.local.job import LocalJob, LocalOptions
+from tidegate.spark.program import OperatorRecord, ProgramRecord
 from tidegate.testing.transcript.case import Case, Failure
 
 
@@ -65,6 +66,8 @@ EXAMPLES: tuple[Any, ...] = (
     Watermark(5),
     Watermark.MIN,
     Watermark.MAX,
+    OperatorRecord(1, "window", True, [["source"]]),
+    ProgramRecord("job", 2, False, {"window": OperatorRecord(1, "window", True, [["source"]])}),
     timestamps.RecordTimestampAssigner(),
     timestamps.FunctionTimestampAssigner(max),
     timestamps.ColumnTimestampAssigner("ts"),

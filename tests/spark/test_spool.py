@@ -58,24 +58,45 @@ def test_a_note_is_that_of_the_last_file_that_had_one(tmp_path: Path) -> None:
     assert spool.note == Spool(tmp_path / "spool", (0, 1)).note == "three"
 
 
-def test_the_note_of_a_file_that_never_appeared_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("rename", "note", "files"), [(0, "one", 1), (1, "two", 2)])
+def test_a_note_counts_if_and_only_if_its_file_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rename: int, note: str, files: int
+) -> None:
+    """A crash before the note is saved forgets both; one between the note and the file lets the file appear later."""
     Spool(tmp_path / "spool", (0, 1)).write(TICK, "one")
     crashing = Spool(tmp_path / "spool", (0, 1))
+    crashing._reserve()
     with monkeypatch.context() as patch:
-        crash_at_rename(patch, 1)
+        crash_at_rename(patch, rename)
         with pytest.raises(CrashError):
             crashing.write(TICK, "two")
     restarted = Spool(tmp_path / "spool", (0, 1))
-    assert restarted.note == "one"
-    # A file without a note takes the number; the note must stay forgotten.
+    assert restarted.note == note
+    assert len(list((tmp_path / "spool").iterdir())) == files
+    # A file without a note must not bring a forgotten note back.
     restarted.write(TICK)
+    assert Spool(tmp_path / "spool", (0, 1)).note == note
+
+
+def test_no_file_takes_the_name_of_one_that_spark_has_deleted(tmp_path: Path) -> None:
+    names: list[str] = []
+    for note in (None, "one", None):
+        spool = Spool(tmp_path / "spool", (0, 1))
+        spool.write(TICK, note)
+        spool.write(TICK)
+        files = list((tmp_path / "spool").iterdir())
+        names += [file.name for file in files]
+        for file in files:
+            file.unlink()
+    assert len(names) == len(set(names)) == 6
     assert Spool(tmp_path / "spool", (0, 1)).note == "one"
 
 
-def test_damaged_notes_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "damage"), [("spool.note", b"half"), ("spool.next", b"\xff?")])
+def test_a_damaged_file_beside_the_spool_is_refused(tmp_path: Path, name: str, damage: bytes) -> None:
     Spool(tmp_path / "spool", (0, 1)).write(TICK, "one")
-    (tmp_path / "spool.notes").write_bytes(b"half")
-    with pytest.raises(SnapshotError, match=r"spool\.notes cannot be read .* choose another checkpoint folder"):
+    (tmp_path / name).write_bytes(damage)
+    with pytest.raises(SnapshotError, match=rf"{name} cannot be read.* choose another checkpoint folder"):
         Spool(tmp_path / "spool", (0, 1))
 
 

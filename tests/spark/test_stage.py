@@ -55,6 +55,11 @@ def test_the_idle_countdown_goes_on_from_batch_to_batch() -> None:
     assert batches.at(200, 6) == [WatermarkStatus.ACTIVE]
 
 
+def test_a_channel_that_never_spoke_goes_idle_too() -> None:
+    batches = Batches()
+    assert [batches.at(now) for now in (0, 100, 101)] == [[], [], [WatermarkStatus.IDLE]]
+
+
 def test_after_a_restart_the_idle_countdown_starts_anew() -> None:
     batches = Batches()
     batches.at(0, 5)

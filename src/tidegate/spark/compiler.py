@@ -15,7 +15,7 @@ from tidegate.spark.stage import StageOptions
 
 def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, group_keys: tuple[int, ...]) -> DataFrame:
     """The rows that leave the query: packets for sinks."""
-    lines = session.readStream.text(str(spool.folder))
+    lines = session.readStream.option("cleanSource", "delete").text(str(spool.folder))
     rows = lines.select(
         F.regexp_extract("value", LINE_PATTERN, 1).cast("int").alias("stage"),
         F.regexp_extract("value", LINE_PATTERN, 2).cast("int").alias("gid"),
@@ -23,7 +23,7 @@ def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, gro
     )
     for node in options.plan.graph.nodes:
         if isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource):
-            rows = rows.unionByName(source_rows(node, options.plan.graph.uid(node), group_keys))
+            rows = rows.unionByName(source_rows(node, options, group_keys))
     for stage in options.plan.stages:
         timed = rows.withColumn("now", F.unix_millis(F.current_timestamp()))
         rows = timed.groupBy("gid").transformWithStateInPandas(

@@ -13,17 +13,19 @@ from pyspark.sql import functions as F  # noqa: N812
 from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.core.hashing import stable_hash
 from tidegate.graph.nodes import SourceNode
-from tidegate.spark.packing import Item, pack
+from tidegate.spark.packing import Item, pack, tick_item
 from tidegate.spark.processor import ROW_SCHEMA
 from tidegate.spark.routing import source_edge
+from tidegate.spark.stage import StageOptions
 
 _CHANNEL: Final = "__tidegate_channel"
 _SEQUENCE: Final = "__tidegate_sequence"
 _ARROW_ROW: Final = pa.schema([("stage", pa.int32()), ("gid", pa.int32()), ("payload", pa.binary())])
 
 
-def source_rows(node: SourceNode, uid: str, group_keys: tuple[int, ...]) -> DataFrame:
+def source_rows(node: SourceNode, options: StageOptions, group_keys: tuple[int, ...]) -> DataFrame:
     """The rows of a DataFrame source, packed for the subtasks that hold its channels."""
+    edge = source_edge(options.plan.graph.uid(node))
     source: DataFrameSource = node.source
     frame: DataFrame = source.dataframe
     if source.channel:
@@ -32,11 +34,12 @@ def source_rows(node: SourceNode, uid: str, group_keys: tuple[int, ...]) -> Data
         channel = F.lit("")
     sequence = F.lit(None).cast("long") if source.sequence is None else F.col(f"`{source.sequence}`").cast("long")
     tagged = frame.select("*", channel.alias(_CHANNEL), sequence.alias(_SEQUENCE))
-    return tagged.mapInArrow(_packer(source_edge(uid), source.ordered_across_channels, group_keys), ROW_SCHEMA)
+    packer = _packer(edge, source.ordered_across_channels, group_keys, needs_clock=options.needs_clock)
+    return tagged.mapInArrow(packer, ROW_SCHEMA)
 
 
 def _packer(
-    edge: str, is_common_order: bool, group_keys: tuple[int, ...]
+    edge: str, is_common_order: bool, group_keys: tuple[int, ...], *, needs_clock: bool
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         position = 0
@@ -47,6 +50,8 @@ def _packer(
             make_row = Row(*names)
             columns = [batch.column(name).to_pylist() for name in names]
             items: dict[int, list[Item]] = defaultdict(list)
+            if needs_clock and position == 0:
+                items = defaultdict(list, {subtask: [tick_item()] for subtask in range(len(group_keys))})
             for channel, sequence, *values in zip(channels, sequences, *columns, strict=True):
                 position += 1
                 number = position if sequence is None else sequence

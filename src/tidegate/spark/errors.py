@@ -29,3 +29,8 @@ def translate(error: BaseException) -> BaseException:
         name, message = said[-1]
         return UserCodeError(f"the Spark query failed: {name}: {message.strip()}")
     return UserCodeError(f"the Spark query failed: {text.strip().splitlines()[0] if text.strip() else error!r}")
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the job is not to blame: on a busy machine a worker came too late."""
+    return "Python worker failed to connect back" in str(error)

@@ -16,7 +16,7 @@ from tidegate.core.time import Clock, TimeCharacteristic
 from tidegate.graph.nodes import SourceNode
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.ingest.readers import ChannelReader, ThreadReader, create_reader, read_in_turn
-from tidegate.spark.packing import Item, Payload
+from tidegate.spark.packing import Item, Payload, tick_item
 from tidegate.spark.routing import source_edge
 from tidegate.spark.spool import Spool
 
@@ -39,11 +39,13 @@ class Feeder:
         *,
         time_characteristic: TimeCharacteristic,
         auto_watermark_interval: int,
+        needs_clock: bool = False,
     ) -> None:
         self._spool = spool
         self._parallelism = parallelism
         self._clock = clock
         self._interval = auto_watermark_interval
+        self._needs_clock = needs_clock
         self._next_probe = clock() + auto_watermark_interval
         self.wake = threading.Event()
         self._pending: dict[tuple[int, int], list[Item]] = defaultdict(list)
@@ -128,6 +130,9 @@ class Feeder:
             name: (reader.position, reader.has_ended, self._receivers[name].number, reader.context.snapshot())
             for name, reader in self._readers.items()
         }
+        if self._needs_clock:
+            for subtask in range(self._parallelism):
+                self._pending[(0, subtask)].append(tick_item())
         self._spool.write(self._pending, note)
         self._pending.clear()
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,24 +16,27 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.core.time import Clock, TimeCharacteristic
-from tidegate.errors import ClosedError, SnapshotError
+from tidegate.errors import ClosedError
 from tidegate.graph.nodes import SourceNode
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
+from tidegate.spark.batch_folder import BatchFolder, sink_payloads
 from tidegate.spark.batch_states import BatchStates
 from tidegate.spark.clock import needs_clock
 from tidegate.spark.compiler import compile_plan
-from tidegate.spark.errors import translate
+from tidegate.spark.errors import is_transient, translate
 from tidegate.spark.feeder import Feeder
-from tidegate.spark.packing import SINK_STAGE, End, Item, Tick
+from tidegate.spark.packing import End, Item, tick_item
 from tidegate.spark.placement import group_keys
-from tidegate.spark.session import apply_settings, get_session
+from tidegate.spark.program import ProgramRecord, check_against
+from tidegate.spark.session import applied_settings, apply_settings, get_session, is_remote
 from tidegate.spark.sinks import DriverSinks
 from tidegate.spark.spool import Spool
 from tidegate.spark.stage import TICK_MILLIS, StageOptions
 from tidegate.spark.tables import Table, result_frame
 
 _POLL_SECONDS: Final = 0.05
+_ATTEMPTS: Final = 3
 
 
 def wall_clock() -> int:
@@ -66,14 +67,18 @@ class SparkJob:
         self._parallelism = max([options.parallelism, *graph.parallelism.values()])
         self._folder = Path(options.checkpoint or tempfile.mkdtemp(prefix="tidegate-"))
         self._is_temporary = options.checkpoint is None
-        job_id = self._check_program()
+        self._program = self._check_program()
         keys = group_keys(self._parallelism)
         self._stage_options = StageOptions(
-            self._plan, self._parallelism, options.auto_watermark_interval, dict(options.job_parameters)
+            self._plan,
+            self._parallelism,
+            options.auto_watermark_interval,
+            dict(options.job_parameters),
+            needs_clock(graph, options.auto_watermark_interval),
         )
         self.spool = Spool(self._folder / "spool", keys)
         self._keys = keys
-        self.sinks = DriverSinks(self._plan, options.clock, job_id)
+        self.sinks = DriverSinks(self._plan, options.clock, self._program.job_id)
         self._sink_states = BatchStates(self._folder / "sinks.state", self.sinks.snapshot())
         self.sinks.restore(self._sink_states.last)
         self._writing = threading.Lock()
@@ -85,8 +90,8 @@ class SparkJob:
         self._is_stopping = False
         self._is_draining = False
         self._query: Any = None
+        self._batches: BatchFolder | None = None
         self._is_open = False
-        self._needs_clock = needs_clock(graph, options.auto_watermark_interval)
 
     @property
     def last_progress(self) -> Any:
@@ -122,36 +127,53 @@ class SparkJob:
             self._options.clock,
             time_characteristic=self._options.time_characteristic,
             auto_watermark_interval=self._options.auto_watermark_interval,
+            needs_clock=self._stage_options.needs_clock,
         )
 
     def _complete(self) -> None:
         """Everything has been read: process it, and if the input has ended, end time."""
         if not self._frames:
             self.process_all()
+            self._save_end()
             return
-        self._await_query()
+        self._supervise(self._await_query)
         if self._is_draining or all(source.is_bounded for source in self._frames):
             self.end_input()
             self.start()
-            self._await_query()
+            self._supervise(self._await_query)
+            self._save_end()
+
+    def _save_end(self) -> None:
+        """From now on the checkpoint is that of a job that has ended."""
+        if not self._is_stopping:
+            replace(self._program, has_ended=True).save(self._program_file)
 
     def _await_query(self) -> None:
         """Wait until a query that ends by itself has ended, or is told to stop."""
-        try:
-            next_tick = self._options.clock() + TICK_MILLIS
-            while self._query.isActive and not self._is_stopping and not self._is_draining:
-                self._query.awaitTermination(_POLL_SECONDS)
-                is_continuous = self._needs_clock and self._options.trigger != "availableNow"
-                if is_continuous and self._options.clock() >= next_tick:
-                    next_tick = self._options.clock() + TICK_MILLIS
-                    self.tick()
-            if self._query.isActive:
-                self._query.processAllAvailable()
-                self._query.stop()
-            elif self._query.exception() is not None:
-                raise self._query.exception()
-        except Exception as error:
-            raise translate(error) from error
+        next_tick = self._options.clock() + TICK_MILLIS
+        while self._query.isActive and not self._is_stopping and not self._is_draining:
+            self._query.awaitTermination(_POLL_SECONDS)
+            self._take_batches()
+            is_continuous = self._stage_options.needs_clock and self._options.trigger != "availableNow"
+            if is_continuous and self._options.clock() >= next_tick:
+                next_tick = self._options.clock() + TICK_MILLIS
+                self.tick()
+        if self._query.isActive:
+            self._query.processAllAvailable()
+            self._query.stop()
+        self._check_query()
+
+    def _supervise(self, action: Callable[[], None]) -> None:
+        """Do something with the query; if it died of a slow worker, it goes on from its checkpoint."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                action()
+            except Exception as error:
+                if attempt == _ATTEMPTS or not is_transient(error):
+                    raise translate(error) from error
+                self.start()
+            else:
+                return
 
     def end_input(self) -> None:
         """Put the end of all input into the spool."""
@@ -159,9 +181,14 @@ class SparkJob:
         self.spool.write({(0, subtask): [item] for subtask in range(self._parallelism)})
 
     def to_frame(self, tables: list[Table]) -> DataFrame:
-        """The results as a streaming DataFrame; its user starts the query, this feeds it as long as the driver runs."""
+        """The results as a streaming DataFrame; its user starts the query, this feeds it as long as the driver runs.
+
+        The settings of the session stay as the query needs them.
+        """
         self._stage_options.run_id = uuid.uuid4().hex
-        frame = result_frame(self._compile(), tables)
+        session = get_session(self._options.spark, self._parallelism)
+        apply_settings(session, self._parallelism)
+        frame = result_frame(compile_plan(session, self._stage_options, self.spool, self._keys), tables)
         threading.Thread(target=self._keep_fed, name="tidegate feeder", daemon=True).start()
         return frame
 
@@ -172,29 +199,26 @@ class SparkJob:
         while not self._is_stopping:
             if feeder.step() == 0:
                 feeder.wake.wait(_POLL_SECONDS)
-            if self._needs_clock and self._options.clock() >= next_tick:
+            if self._stage_options.needs_clock and self._options.clock() >= next_tick:
                 next_tick = self._options.clock() + TICK_MILLIS
                 self.tick()
-
-    def _compile(self) -> DataFrame:
-        session: SparkSession = get_session(self._options.spark, self._parallelism)
-        apply_settings(session, self._parallelism)
-        return compile_plan(session, self._stage_options, self.spool, self._keys)
 
     def start(self) -> None:
         """Start the query."""
         self._stage_options.run_id = uuid.uuid4().hex
-        rows = self._compile()
         if not self._is_open:
             self.sinks.open()
             self._is_open = True
-        self._query = (
-            rows.writeStream.queryName(self._name.replace("`", "'"))
-            .foreachBatch(self._write)
-            .option("checkpointLocation", str(self._folder / "query"))
-            .trigger(**self._trigger())
-            .start()
-        )
+        session = get_session(self._options.spark, self._parallelism)
+        with applied_settings(session, self._parallelism):
+            self._query = (
+                compile_plan(session, self._stage_options, self.spool, self._keys)
+                .writeStream.queryName(self._name.replace("`", "'"))
+                .foreachBatch(self._batch_function(session))
+                .option("checkpointLocation", str(self._folder / "query"))
+                .trigger(**self._trigger())
+                .start()
+            )
 
     def _trigger(self) -> dict[str, Any]:
         if self._options.trigger == "availableNow" or (self._is_draining and self._frames):
@@ -203,10 +227,8 @@ class SparkJob:
 
     def process_all(self) -> None:
         """Wait until everything that is in the spool has been processed."""
-        try:
-            self._query.processAllAvailable()
-        except Exception as error:
-            raise translate(error) from error
+        self._supervise(lambda: self._query.processAllAvailable())
+        self._take_batches()
 
     def finish(self) -> None:
         """Stop the query and close the sinks; what a temporary checkpoint held goes."""
@@ -238,26 +260,37 @@ class SparkJob:
                 return
             count = feeder.step()
             now = self._options.clock()
-            if self._needs_clock and now >= next_tick:
+            if self._stage_options.needs_clock and now >= next_tick:
                 next_tick = now + TICK_MILLIS
                 self.tick()
-            self._check_query()
+            self._supervise(self._check_query)
             if count == 0:
                 feeder.wake.wait(_POLL_SECONDS)
 
     def tick(self) -> None:
         """Make a batch in which every subtask of every stage looks at the clock."""
-        item = Item((0, ""), "", "", progress=Tick())
-        stages = range(len(self._plan.stages))
-        self.spool.write({(stage, subtask): [item] for stage in stages for subtask in range(self._parallelism)})
+        self.spool.write({(0, subtask): [tick_item()] for subtask in range(self._parallelism)})
 
     def _check_query(self) -> None:
         error = self._query.exception()
         if error is not None:
-            raise translate(error) from error
+            raise error
+        self._take_batches()
 
-    def _write(self, rows: DataFrame, batch_id: int) -> None:
-        payloads = [bytes(row.payload) for row in rows.collect() if row.stage == SINK_STAGE]
+    def _batch_function(self, session: SparkSession) -> Callable[[DataFrame, int], None]:
+        """What Spark calls with each batch. A Connect server cannot call into this process, so it writes files."""
+        if not is_remote(session):
+            return lambda rows, batch_id: self._write(sink_payloads(rows), batch_id)
+        self._batches = BatchFolder(self._folder / "batches")
+        self._take_batches()
+        return self._batches.writer()
+
+    def _take_batches(self) -> None:
+        if self._batches is not None:
+            for batch_id, payloads in self._batches.waiting(self._sink_states.last_batch):
+                self._write(payloads, batch_id)
+
+    def _write(self, payloads: list[bytes], batch_id: int) -> None:
         with self._writing:
             if not self._is_open:
                 raise ClosedError(f"batch {batch_id}: the job has stopped")
@@ -266,39 +299,16 @@ class SparkJob:
             self.sinks.write(payloads, batch_id)
             self._sink_states.save(batch_id, self.sinks.snapshot())
 
-    def _check_program(self) -> str:
-        """Refuse a checkpoint of another program: state is found by uid and stage. Returns the id of the job."""
-        path = self._folder / "program.json"
-        graph = self._plan.graph
-        stages = {graph.uid(node): self._plan.stage_of[node.number] for node in graph.nodes}
-        program = {"parallelism": self._parallelism, "stages": stages}
-        job_id = uuid.uuid4().hex
-        if path.exists():
-            saved = json.loads(path.read_text(encoding="utf-8"))
-            _compare(saved, program, str(self._folder))
-            job_id = saved.get("job_id", job_id)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps({"job_id": job_id, **program}, indent=1), encoding="utf-8")
-        os.replace(temporary, path)
-        return job_id
+    @property
+    def _program_file(self) -> Path:
+        return self._folder / "program.json"
 
-
-def _compare(saved: Mapping[str, Any], program: Mapping[str, Any], folder: str) -> None:
-    if saved["parallelism"] != program["parallelism"]:
-        raise SnapshotError(
-            f"checkpoint {folder} was written with parallelism {saved['parallelism']}, the job has "
-            f"{program['parallelism']}; parallelism is fixed for a checkpoint"
-        )
-    before, after = max(saved["stages"].values()), max(program["stages"].values())
-    if before != after:
-        raise SnapshotError(
-            f"checkpoint {folder} has {before + 1} stages, the program has {after + 1}; a change that needs another "
-            "number of stages starts from a new checkpoint"
-        )
-    for uid, stage in program["stages"].items():
-        if saved["stages"].get(uid, stage) != stage:
-            raise SnapshotError(
-                f"operator {uid!r} was in stage {saved['stages'][uid]} of checkpoint {folder} and is in stage {stage} "
-                "now; its state would not be found"
-            )
+    def _check_program(self) -> ProgramRecord:
+        """The program, if the checkpoint can go on with it, with the id of the job."""
+        program = ProgramRecord.of(self._plan, self._parallelism)
+        if self._program_file.exists():
+            saved = ProgramRecord.load(self._program_file)
+            check_against(saved, program, str(self._folder))
+            program = replace(program, job_id=saved.job_id)
+        program.save(self._program_file)
+        return program

@@ -59,6 +59,11 @@ class Item(NamedTuple):
     progress: Payload | None = None
 
 
+def tick_item() -> Item:
+    """An item that makes its stage look at the clock."""
+    return Item((0, ""), "", "", progress=Tick())
+
+
 def pack(items: list[Item]) -> Iterator[bytes]:
     """Items as packets that stay under the size limit."""
     data: bytes = _VERSION + cloudpickle.dumps([tuple(item) for item in items], protocol=5)

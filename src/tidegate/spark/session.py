@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
 from tidegate.errors import InvalidValueError
+from tidegate.spark.noise import quiet_children
+
+_PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+_STATE_PACKAGE: Final = "org.apache.spark.sql.execution.streaming.state"
 
 SETTINGS: Final = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
+    _PROVIDER: f"{_STATE_PACKAGE}.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
-"""Session settings that the runtime needs, set when a query starts."""
+"""Session settings that the runtime needs, set while a query starts."""
 
 
 def get_session(spark: Any, parallelism: int) -> SparkSession:
@@ -41,15 +45,47 @@ def get_session(spark: Any, parallelism: int) -> SparkSession:
     )
     for name, value in json.loads(os.environ.get("TIDEGATE_CONF", "{}")).items():
         builder = builder.config(name, value)
-    session: SparkSession = builder.getOrCreate()
+    with quiet_children():
+        session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session
 
 
-def apply_settings(session: SparkSession, parallelism: int) -> None:
-    """Set what the runtime needs; a setting of the user's that it cannot work with is refused."""
-    for name, value in SETTINGS.items():
-        session.conf.set(name, value)
-    session.conf.set("spark.sql.shuffle.partitions", str(parallelism))
+def is_remote(session: SparkSession) -> bool:
+    """Whether the session is a client of Spark Connect: its server runs elsewhere and cannot call into this process."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
+def apply_settings(session: SparkSession, parallelism: int) -> dict[str, str | None]:
+    """Set what the runtime needs, and refuse what it cannot work with. Returns what the settings were before."""
+    provider = session.conf.get(_PROVIDER, "") or ""
+    if provider and not provider.startswith(_STATE_PACKAGE) and "RocksDB" not in provider:
+        raise InvalidValueError(
+            f"{_PROVIDER}={provider} is not supported: stages keep their state in RocksDB; unset it"
+        )
     if session.conf.get("spark.sql.streaming.unsupportedOperationCheck", "true") == "false":
-        raise InvalidValueError("spark.sql.streaming.unsupportedOperationCheck=false is not supported; unset it")
+        raise InvalidValueError(
+            "spark.sql.streaming.unsupportedOperationCheck=false is not supported: Spark would run queries whose "
+            "state cannot be trusted; unset it"
+        )
+    wanted = SETTINGS | {"spark.sql.shuffle.partitions": str(parallelism)}
+    if "RocksDB" in provider:
+        wanted[_PROVIDER] = provider
+    before = {name: session.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        session.conf.set(name, value)
+    return before
+
+
+@contextlib.contextmanager
+def applied_settings(session: SparkSession, parallelism: int) -> Iterator[None]:
+    """The settings of the runtime for a query that starts in here; a query keeps those that it started with."""
+    before = apply_settings(session, parallelism)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)

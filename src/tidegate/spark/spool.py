@@ -18,14 +18,14 @@ from tidegate.errors import SnapshotError
 from tidegate.spark.packing import Item, pack
 
 LINE_PATTERN = r"^(-?\d+) (-?\d+) (\S+)$"
-_KEPT_NOTES: Final = 2
+_RESERVED_AT_ONCE: Final = 1_000
 
 
 class Spool:
-    """Writes files that appear all at once, numbered in order.
+    """Writes files that appear all at once, numbered in order. Spark deletes them when their batch is done.
 
-    A file may come with a note of its writer. The note counts if and only if the file does: it is saved first, under
-    the number that the file will have, and after a crash those of files that never appeared are dropped.
+    A file may come with a note of its writer. The note counts if and only if the file does: the file is written under
+    a hidden name, then its note is saved, then the file appears; a restart lets appear what has its note.
     """
 
     def __init__(self, folder: Path, group_keys: tuple[int, ...]) -> None:
@@ -33,12 +33,13 @@ class Spool:
         self._group_keys = group_keys
         self._lock = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
+        self._next_file = folder.parent / "spool.next"
+        self._reserved = self._load_reserved()
+        self._note_file = folder.parent / "spool.note"
+        self._noted, self._note = self._load_note()
+        self._complete_last()
         numbers = [int(path.stem) for path in folder.glob("*.txt")]
-        self._next = max(numbers, default=-1) + 1
-        self._notes_file = folder.parent / "spool.notes"
-        self._notes: list[tuple[int, Any]] = [note for note in self._load_notes() if note[0] < self._next]
-        # Before anything else is written: a dropped note must not come back with the next file of its number.
-        self._save_notes()
+        self._next = max([self._reserved, *(number + 1 for number in numbers)])
 
     @property
     def folder(self) -> Path:
@@ -47,7 +48,7 @@ class Spool:
     @property
     def note(self) -> Any:
         """The note of the last file that had one, None if none had."""
-        return self._notes[-1][1] if self._notes else None
+        return self._note
 
     def write(self, items: dict[tuple[int, int], list[Item]], note: Any = None) -> None:
         """Write one file with items for `(stage, subtask)`, and with it the note."""
@@ -59,27 +60,59 @@ class Spool:
         if not lines:
             return
         with self._lock:
-            if note is not None:
-                self._notes = [*self._notes[1 - _KEPT_NOTES :], (self._next, note)]
-                self._save_notes()
+            self._reserve()
             # Spark ignores names that begin with a dot, so the file is seen only when it is whole.
-            hidden = self._folder / f".{self._next:012d}.tmp"
+            hidden = self._hidden(self._next)
             hidden.write_text("".join(lines), encoding="ascii")
-            os.replace(hidden, self._folder / f"{self._next:012d}.txt")
+            if note is not None:
+                self._noted, self._note = self._next, note
+                self._save_note()
+            os.replace(hidden, self._visible(self._next))
             self._next += 1
 
-    def _load_notes(self) -> list[tuple[int, Any]]:
-        if not self._notes_file.exists():
-            return []
+    def _hidden(self, number: int) -> Path:
+        return self._folder / f".{number:012d}.tmp"
+
+    def _visible(self, number: int) -> Path:
+        return self._folder / f"{number:012d}.txt"
+
+    def _complete_last(self) -> None:
+        """A file whose note was saved before a crash appears now; one without a note never was."""
+        for hidden in self._folder.glob(".*.tmp"):
+            if hidden == self._hidden(self._noted):
+                os.replace(hidden, self._visible(self._noted))
+            else:
+                hidden.unlink()
+
+    def _reserve(self) -> None:
+        """No number is given twice, though files are deleted: Spark knows files that it has read by their names."""
+        if self._next >= self._reserved:
+            self._reserved = self._next + _RESERVED_AT_ONCE
+            temporary = self._next_file.with_suffix(".new")
+            temporary.write_text(str(self._reserved), encoding="ascii")
+            os.replace(temporary, self._next_file)
+
+    def _load_reserved(self) -> int:
+        if not self._next_file.exists():
+            return 0
+        text = self._next_file.read_text(encoding="ascii", errors="replace")
+        if not text.isdigit():
+            raise SnapshotError(f"{self._next_file} cannot be read: {text[:20]!r}; choose another checkpoint folder")
+        return int(text)
+
+    def _load_note(self) -> tuple[int, Any]:
+        """The number of the last file that had a note, -1 if none had, and the note."""
+        if not self._note_file.exists():
+            return -1, None
         try:
-            notes: list[tuple[int, Any]] = cloudpickle.loads(self._notes_file.read_bytes())
+            number, note = cloudpickle.loads(self._note_file.read_bytes())
         except Exception as error:
             raise SnapshotError(
-                f"{self._notes_file} cannot be read ({type(error).__name__}: {error}); choose another checkpoint folder"
+                f"{self._note_file} cannot be read ({type(error).__name__}: {error}); choose another checkpoint folder"
             ) from error
-        return notes
+        return number, note
 
-    def _save_notes(self) -> None:
-        temporary = self._notes_file.with_suffix(".tmp")
-        temporary.write_bytes(cloudpickle.dumps(self._notes))
-        os.replace(temporary, self._notes_file)
+    def _save_note(self) -> None:
+        temporary = self._note_file.with_suffix(".tmp")
+        temporary.write_bytes(cloudpickle.dumps((self._noted, self._note)))
+        os.replace(temporary, self._note_file)

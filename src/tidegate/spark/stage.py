@@ -20,7 +20,7 @@ from tidegate.core.task import Task
 from tidegate.errors import SnapshotError
 from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
 from tidegate.graph.plan import Plan
-from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Clock, End, Item, Join, Order, Tick
+from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Clock, End, Item, Join, Order, Tick, tick_item
 from tidegate.spark.routing import (
     Exchange,
     Outbox,
@@ -46,6 +46,8 @@ class StageOptions:
     parallelism: int
     auto_watermark_interval: int = 200
     job_parameters: Mapping[str, str] = field(default_factory=dict)
+    needs_clock: bool = False
+    """Whether something may be due when nothing came: then every batch reaches every subtask of every stage."""
     run_id: str = ""
     """Names the run of the query, so that a stage knows the first batch after a restart."""
 
@@ -79,8 +81,8 @@ class Stage:
         """One micro-batch: the clock, then what arrived in order, then what time asks for at the end."""
         clocks = [item.progress.now for item in items if isinstance(item.progress, Clock)]
         self._now = max(clocks, default=now)
-        self._start()
         self._at((BEFORE_RECORDS, ""))
+        self._start()
         for operator in list(self._operators.values()):
             operator.on_clock()
         for item in sorted(self._ranked(items), key=lambda item: (item.order, item.channel)):
@@ -91,6 +93,8 @@ class Stage:
         self._end_batch()
         if any(isinstance(item.progress, End) for item in items):
             self._end_input()
+        if self._options.needs_clock and self._number + 1 < len(self._plan.stages):
+            self.send(Target(self._number + 1, self._subtask), tick_item())
         self._save()
         return iter(self._out.items())
 
@@ -114,21 +118,23 @@ class Stage:
         return ranked
 
     def _end_input(self) -> None:
-        for node in self._nodes.values():
-            if isinstance(node, SourceNode):
-                for channel in node.source.channels():
-                    if stable_hash(channel) % self._options.parallelism == self._subtask:
-                        self._join(node, channel)
         for output in list(self._sources.values()):
             output.emit(Watermark.MAX)
 
     # Building
 
     def _start(self) -> None:
-        """Bring the operators back that are known by now; those of new channels follow with their first element."""
+        """Bring the operators back that are known by now; those of new channels follow with their first element.
+
+        A channel that its source expects is there from the beginning: while it is silent it can only go idle.
+        """
         for node in self._nodes.values():
             if isinstance(node, TaskNode) and self._subtask < self._plan.graph.parallelism[node.number]:
                 self._create_task(node)
+            elif isinstance(node, SourceNode):
+                for channel in node.source.channels():
+                    if stable_hash(channel) % self._options.parallelism == self._subtask:
+                        self._join(node, channel)
         for uid, channel in list(self._meta.get("channels", ())):
             if uid in self._by_uid:
                 self._open_channel(self._by_uid[uid], channel)
