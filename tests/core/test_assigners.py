@@ -188,7 +188,7 @@ def test_sliding_count_windows_give_the_last_elements_also_before_there_are_enou
 def test_every_assigner_knows_its_time_and_its_trigger(
     assigner: WindowAssigner, trigger: type[Trigger], is_event_time: bool
 ) -> None:
-    assert type(assigner.get_default_trigger()) is trigger
+    assert type(assigner.get_default_trigger(None)) is trigger
     assert assigner.is_event_time() is is_event_time
     assert assigner.get_window_serializer() is None
 

@@ -1,6 +1,6 @@
 """Windows of all kinds, with functions of all kinds."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from tidegate.common import Time, Types, WatermarkStrategy
@@ -19,11 +19,15 @@ from tidegate.datastream.window import (
     CountTrigger,
     CountWindow,
     EventTimeSessionWindows,
+    EventTimeTrigger,
     PurgingTrigger,
     SessionWindowTimeGapExtractor,
     SlidingEventTimeWindows,
     TimeWindow,
+    TimeWindowSerializer,
+    Trigger,
     TumblingEventTimeWindows,
+    WindowAssigner,
 )
 
 PAIR = Types.TUPLE([Types.STRING(), Types.INT()])
@@ -170,3 +174,25 @@ def test_constructors_take_milliseconds() -> None:
     assert spans(TumblingEventTimeWindows(10, 0), 1, 12) == [("page", 0, 10, 1), ("page", 10, 20, 1)]
     assert spans(SlidingEventTimeWindows(10, 10, 0), 1) == [("page", 0, 10, 1)]
     assert spans(EventTimeSessionWindows(5), 1) == [("page", 1, 6, 1)]
+
+
+class Tens(WindowAssigner):
+    """Written as PyFlink declares it: the environment has no default."""
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> Collection[TimeWindow]:
+        return [TimeWindow(timestamp // 10 * 10, timestamp // 10 * 10 + 10)]
+
+    def get_default_trigger(self, env: Any) -> Trigger:
+        return EventTimeTrigger.create()
+
+    def get_window_serializer(self) -> TimeWindowSerializer:
+        return TimeWindowSerializer()
+
+    def is_event_time(self) -> bool:
+        return True
+
+
+def test_an_assigner_of_the_user_is_asked_for_its_trigger_with_an_environment() -> None:
+    assert spans(Tens(), 1, 12) == [("page", 0, 10, 1), ("page", 10, 20, 1)]

@@ -28,7 +28,7 @@ class WindowAssigner(Subscriptable, ABC):
         """The windows of the element."""
 
     @abstractmethod
-    def get_default_trigger(self, env: Any = None) -> Trigger: ...
+    def get_default_trigger(self, env: Any) -> Trigger: ...
 
     def get_default_evictor(self) -> Evictor | None:
         """The evictor of the windows if the user sets none."""

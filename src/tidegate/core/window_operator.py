@@ -51,7 +51,7 @@ class WindowSpec:
 
     @property
     def effective_trigger(self) -> Trigger:
-        return self.assigner.get_default_trigger() if self.trigger is None else self.trigger
+        return self.assigner.get_default_trigger(None) if self.trigger is None else self.trigger
 
     @property
     def effective_evictor(self) -> Evictor | None:
