@@ -15,6 +15,7 @@ from tidegate.core.keyed_store import KeyedStore, MemoryStore
 from tidegate.core.metric_group import MetricGroup
 from tidegate.core.output_tag import DEAD_LETTERS, DeadLetter, OutputTag
 from tidegate.core.outputs import OperatorOutput
+from tidegate.core.pane_log import Blobs, MemoryBlobs
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.core.runtime_context import RuntimeContext
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
@@ -37,6 +38,7 @@ class OperatorContext:
     store: KeyedStore = field(default_factory=MemoryStore)
     event_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
     processing_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
+    blobs: Blobs = field(default_factory=MemoryBlobs)
     job_parameters: Mapping[str, str] = field(default_factory=dict)
     is_restart: bool = True
     """Whether what is restored was saved by an earlier run, and not by the batch before."""
@@ -237,6 +239,7 @@ class TaskOperator(Operator):
             state=_snapshot_of(context.store),
             event_timers=_snapshot_of(context.event_timers),
             processing_timers=_snapshot_of(context.processing_timers),
+            blobs=_snapshot_of(context.blobs),
             own=self.snapshot_own(),
         )
 
@@ -251,6 +254,7 @@ class TaskOperator(Operator):
             (context.store, fields["state"]),
             (context.event_timers, fields["event_timers"]),
             (context.processing_timers, fields["processing_timers"]),
+            (context.blobs, fields["blobs"]),
         ):
             _restore_to(part, saved)
         self.restore_own(fields["own"])

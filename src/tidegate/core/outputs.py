@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from tidegate.core.records import Progress, Watermark, WatermarkStatus
@@ -139,6 +139,16 @@ class OperatorOutput(Output):
     def collect(self, value: Any, timestamp: int | None) -> None:
         for receiver in self._main:
             receiver.process_element(value, timestamp)
+
+    def collect_table(self, table: Any, timestamp: int, rows: Callable[[Any], Iterable[Any]]) -> None:
+        """Send many records of one timestamp at once, as columns to receivers that take them, as elements to others."""
+        for receiver in self._main:
+            take = getattr(receiver, "process_table", None)
+            if take is not None:
+                take(table, timestamp)
+                continue
+            for value in rows(table):
+                receiver.process_element(value, timestamp)
 
     def has_side(self, tag_id: str) -> bool:
         return tag_id in self._sides

@@ -112,7 +112,7 @@ def _plain(value: Any) -> Any:
 
 def _write_parquet(rows: list[Any], file: Any) -> None:
     import pyarrow
-    import pyarrow.parquet  # type: ignore[import-untyped]
+    import pyarrow.parquet
 
     plain = [_plain(row) for row in rows]
     for row in plain:

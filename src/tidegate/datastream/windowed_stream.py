@@ -235,9 +235,13 @@ class _AggregateRow(ProcessWindowFunction):
         span = (window.start, window.end) if isinstance(window, TimeWindow) else (None, None)
         keys = (key,) if self._is_single else tuple(key or ())
         for results in elements:
-            row = Row(*keys, *span, *results)
-            row.set_field_names(list(self._names))
-            yield row
+            yield self.make_row((*keys, *span, *results))
+
+    def make_row(self, values: Iterable[Any]) -> Row:
+        """The row of a key, the window's start and end, and the aggregates."""
+        row = Row(*values)
+        row.set_field_names(list(self._names))
+        return row
 
 
 class _AggregateAllRow(ProcessAllWindowFunction):

@@ -1,0 +1,76 @@
+"""Event-time windows with built-in aggregates, on columns: the results of the window operator, many rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tidegate.core.aggregates import CombinedAggregate
+from tidegate.core.assigners import SlidingEventTimeWindows, TumblingEventTimeWindows, WindowStagger
+from tidegate.core.columnar_operator import ColumnarOperator
+from tidegate.core.partials import Partials, are_columnar
+from tidegate.core.sliced_windows import SlicedWindowOperator
+from tidegate.core.triggers import EventTimeTrigger
+from tidegate.core.window_functions import AggregatedContents
+from tidegate.core.window_operator import WindowSpec
+
+_KEY_KINDS: Final = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_date)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnarSpec:
+    """A window operation on columns: the window, the columns of its key and of its records, how a row becomes an element."""
+
+    window: WindowSpec
+    key_names: tuple[str, ...]
+    schema: pa.Schema
+    make_elements: Callable[[Sequence[str]], Callable[..., Any]] | None = None
+
+    @property
+    def partials(self) -> Partials:
+        contents: Any = self.window.contents
+        return Partials(contents.function)
+
+    @property
+    def needs_records(self) -> bool:
+        """Whether the operator must see records: to fire again for each late one, or to send late ones aside.
+
+        Where windows leave gaps, only a record's own time says whether it is late or in no window.
+        """
+        assigner: Any = self.window.assigner
+        has_gaps = isinstance(assigner, SlidingEventTimeWindows) and assigner.slide > assigner.size
+        return self.window.allowed_lateness > 0 or self.window.late_output is not None or has_gaps
+
+    def create(self) -> ColumnarOperator:
+        return SlicedWindowOperator(self)
+
+
+def is_columnar(spec: Any, key_names: Sequence[str], schema: pa.Schema) -> bool:
+    """Whether a window operation over records of these columns can run on columns, with the same results."""
+    if not isinstance(spec, WindowSpec) or not isinstance(spec.contents, AggregatedContents):
+        return False
+    combined = spec.contents.function
+    if not isinstance(combined, CombinedAggregate) or not hasattr(spec.function, "make_row"):
+        return False
+    is_default = type(spec.effective_trigger) is EventTimeTrigger and spec.effective_evictor is None
+    assigner = spec.assigner
+    is_plain = type(assigner) is SlidingEventTimeWindows or (
+        type(assigner) is TumblingEventTimeWindows and assigner.stagger is WindowStagger.ALIGNED
+    )
+    has_keys = bool(key_names) and all(_is_key(schema, name) for name in key_names)
+    return is_default and is_plain and has_keys and spec.is_keyed and are_columnar(combined, schema)
+
+
+def _is_key(schema: pa.Schema, name: str) -> bool:
+    if schema.get_field_index(name) < 0:
+        return False
+    kind = schema.field(name).type
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_date(kind)
+    )

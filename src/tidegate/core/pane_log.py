@@ -1,0 +1,114 @@
+"""The pane log: columns of each open pane, appended batch by batch and read when the pane fires.
+
+Appending reads nothing, so what a batch costs follows what it brings and not what is stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+
+from tidegate.errors import SnapshotError
+
+_VERSION: Final = b"\x01"
+_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+class Blobs(Protocol):
+    """Named blobs: the view of one subtask onto the state store."""
+
+    def get(self, name: str) -> bytes | None: ...
+
+    def put(self, name: str, data: bytes) -> None: ...
+
+    def remove(self, name: str) -> None: ...
+
+
+class MemoryBlobs:
+    """Blobs in memory; they are part of the snapshot of whoever keeps them."""
+
+    def __init__(self) -> None:
+        self._data: dict[str, bytes] = {}
+
+    def get(self, name: str) -> bytes | None:
+        return self._data.get(name)
+
+    def put(self, name: str, data: bytes) -> None:
+        self._data[name] = data
+
+    def remove(self, name: str) -> None:
+        del self._data[name]
+
+    def snapshot(self) -> Any:
+        return dict(self._data)
+
+    def restore(self, snapshot: Any) -> None:
+        self._data = dict(snapshot)
+
+
+class PaneLog:
+    """Tables by pane, a pane being a number such as the start of a slice. Every table is a blob of its own."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+        self._counts: dict[int, int] = {}
+
+    def __contains__(self, pane: int) -> bool:
+        return pane in self._counts
+
+    @property
+    def panes(self) -> list[int]:
+        """The panes that hold something, in order."""
+        return sorted(self._counts)
+
+    def count(self, pane: int) -> int:
+        """How many tables a pane has."""
+        return self._counts.get(pane, 0)
+
+    def append(self, pane: int, table: pa.Table) -> None:
+        number = self._counts.get(pane, 0)
+        self._blobs.put(f"{pane}/{number}", _VERSION + encode_table(table))
+        self._counts[pane] = number + 1
+
+    def load(self, pane: int) -> list[pa.Table]:
+        """The tables of a pane, in the order in which they were appended."""
+        return [self._read(f"{pane}/{number}") for number in range(self._counts.get(pane, 0))]
+
+    def replace(self, pane: int, table: pa.Table) -> None:
+        """Let one table stand for all of a pane."""
+        self.remove(pane)
+        self.append(pane, table)
+
+    def remove(self, pane: int) -> None:
+        for number in range(self._counts.pop(pane, 0)):
+            self._blobs.remove(f"{pane}/{number}")
+
+    def snapshot(self) -> Any:
+        """What panes there are; the tables are where the blobs are."""
+        return dict(self._counts)
+
+    def restore(self, snapshot: Any) -> None:
+        self._counts = dict(snapshot)
+
+    def _read(self, name: str) -> pa.Table:
+        data = self._blobs.get(name)
+        if data is None or data[:1] != _VERSION:
+            raise SnapshotError(
+                f"the pane {name} is {'missing' if data is None else f'of version {data[:1]!r}'}; "
+                "the state does not belong to this checkpoint or this Tidegate; start from a new checkpoint"
+            )
+        return decode_table(memoryview(data)[1:])
+
+
+def encode_table(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def decode_table(data: Any) -> pa.Table:
+    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        return reader.read_all()

@@ -1,0 +1,171 @@
+"""Windows on columns give what the window operator gives, for any input, however it is cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidegate import agg
+from tidegate.common import WatermarkStrategy
+from tidegate.core.columnar_operator import ORDER, SLICE, TIMESTAMP
+from tidegate.core.columnar_windows import ColumnarSpec, is_columnar
+from tidegate.core.output_tag import OutputTag
+from tidegate.core.slices import Slices
+from tidegate.core.window_operator import WindowSpec
+from tidegate.datastream import StreamExecutionEnvironment
+from tidegate.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
+from tidegate.graph.nodes import TaskNode
+from tidegate.testing import OneInputHarness
+
+LATE = OutputTag("late")
+SCHEMA = pa.schema([("user", pa.string()), ("shop", pa.int64()), ("amount", pa.int64())])
+
+ms = st.integers(-30, 60)
+elements = st.tuples(
+    st.just("element"),
+    st.fixed_dictionaries(
+        {"user": st.sampled_from("abc"), "shop": st.integers(0, 1), "amount": st.none() | st.integers(-5, 5)}
+    ),
+    ms,
+)
+watermarks = st.tuples(st.just("watermark"), ms)
+cuts = st.sampled_from([("drain",), ("restart",)])
+scripts = st.lists(st.one_of(elements, elements, elements, watermarks, cuts), max_size=40)
+assigners = st.one_of(
+    st.builds(TumblingEventTimeWindows, st.integers(1, 20), st.just(0)),
+    st.builds(lambda size, slide: SlidingEventTimeWindows(size, slide), st.integers(1, 25), st.integers(1, 15)),
+)
+
+
+def window_spec(assigner: Any, lateness: int, *, has_late_output: bool) -> WindowSpec:
+    env = StreamExecutionEnvironment.get_execution_environment(runtime="local")
+    stamped = env.from_collection([{}]).assign_timestamps_and_watermarks(WatermarkStrategy.no_watermarks())
+    windowed = stamped.key_by(["user", "shop"]).window(assigner).allowed_lateness(lateness)
+    if has_late_output:
+        windowed = windowed.side_output_late_data(LATE)
+    stream = windowed.agg(
+        count=agg.count(),
+        valid=agg.count("amount"),
+        total=agg.sum("amount"),
+        lowest=agg.min("amount"),
+        highest=agg.max("amount"),
+        mean=agg.mean("amount"),
+    )
+    node = stream._node("test")
+    assert isinstance(node, TaskNode)
+    assert isinstance(node.spec, WindowSpec)
+    return node.spec
+
+
+def harness(spec: Any) -> OneInputHarness:
+    return OneInputHarness(spec, key_selector=lambda value: (value["user"], value["shop"]))
+
+
+class Run:
+    """A script through a harness: what came out before each watermark, and the counters at the end."""
+
+    def __init__(self, spec: Any) -> None:
+        self.harness = harness(spec)
+        self.records: list[Any] = []
+        self.late: list[Any] = []
+        self.segments: list[Any] = []
+
+    def play(self, script: list[Any]) -> Any:
+        watermark = -(2**63)
+        for step in [*script, ("watermark", 2**63 - 1)]:
+            if step[0] == "element":
+                self.element(step[1], step[2])
+            elif step[0] == "watermark" and step[1] > watermark:
+                watermark = step[1]
+                self.progress(watermark)
+            elif step[0] == "drain":
+                self.drain()
+            elif step[0] == "restart":
+                self.restart()
+        names = ("num_late_records_dropped", "num_late_records_to_side_output", "num_records_in_no_window")
+        return self.segments, {name: self.harness.metrics().get(name, 0) for name in names}
+
+    def element(self, value: Any, timestamp: int) -> None:
+        self.harness.process_element(value, timestamp)
+
+    def progress(self, watermark: int) -> None:
+        self.drain()
+        self._take()
+        self.segments.append((self._seen(self.records), [tuple(record) for record in self.late]))
+        self.records, self.late = [], []
+        self.harness.process_watermark(watermark)
+        self._take()
+        self.segments.append((watermark, Counter((tuple(r.value), r.timestamp) for r in self.records)))
+        self.records = []
+
+    def _seen(self, records: list[Any]) -> Any:
+        """Records that fired one by one, in order."""
+        return [(tuple(record.value), record.timestamp) for record in records]
+
+    def drain(self) -> None:
+        self.harness._operator.drain()
+
+    def restart(self) -> None:
+        state = self.harness.snapshot()
+        self._take()
+        self.harness.restore(state)
+
+    def _take(self) -> None:
+        self.records += self.harness.outputs()
+        self.late += self.harness.side_outputs(LATE)
+
+
+class PartialRun(Run):
+    """Elements go in as partial aggregates, as after pre-aggregation."""
+
+    def __init__(self, spec: ColumnarSpec) -> None:
+        super().__init__(spec)
+        self._spec = spec
+        self._slices = Slices.of(spec.window.assigner)
+
+    def element(self, value: Any, timestamp: int) -> None:
+        table = pa.Table.from_pylist([value], schema=SCHEMA)
+        start = self._slices.starts(np.array([timestamp], np.int64))
+        table = table.append_column(SLICE, pa.array(start))
+        operator: Any = self.harness._operator
+        operator.accept_partials(self._spec.partials.reduce(table, [SLICE, "user", "shop"]))
+
+
+class RecordRun(Run):
+    """Elements go in as columns of records, in tables of one."""
+
+    _order = 0
+
+    def element(self, value: Any, timestamp: int) -> None:
+        self._order += 1
+        table = pa.Table.from_pylist([value], schema=SCHEMA)
+        table = table.append_column(TIMESTAMP, pa.array([timestamp], pa.int64()))
+        operator: Any = self.harness._operator
+        operator.accept_records(table.append_column(ORDER, pa.array([self._order], pa.int64())))
+
+
+def dicts(names: Sequence[str]) -> Callable[..., Any]:
+    return lambda *values: dict(zip(names, values, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:windows of .* leave gaps")
+@settings(max_examples=300, deadline=None)
+@given(scripts, assigners, st.sampled_from([0, 3, 12]), st.booleans())
+def test_windows_on_columns_are_those_of_the_window_operator(
+    script: list[Any], assigner: Any, lateness: int, has_late_output: bool
+) -> None:
+    rows = window_spec(assigner, lateness, has_late_output=has_late_output)
+    assert is_columnar(rows, ("user", "shop"), SCHEMA)
+    columns = ColumnarSpec(rows, ("user", "shop"), SCHEMA, dicts)
+    expected = Run(rows).play(script)
+    assert Run(columns).play(script) == expected
+    assert RecordRun(columns).play(script) == expected
+    if not columns.needs_records:
+        assert PartialRun(columns).play(script) == expected
