@@ -55,15 +55,27 @@ def of_waking(difference: Difference) -> str | None:
 
 
 def of_idle_generator(difference: Difference) -> str | None:
+    """Flink's generator can announce active later, idle after the end, and idle because of probes during a pause."""
     if difference.step[0] == "event":
         return of_waking(difference)
-    return of_end(difference)
+    if difference.step[0] != "tick" or difference.tidegate != [] or difference.flink != ["idle"]:
+        return None
+    if any(step[0] == "end" for step in difference.before):
+        return "status-after-end"
+    return "paused-probe" if _was_probed_while_paused(difference) else None
 
 
-def of_end(difference: Difference) -> str | None:
-    """After the end of its input Flink's generator can still announce idle."""
-    is_after_end = any(step[0] == "end" for step in difference.before)
-    return "status-after-end" if is_after_end and difference.tidegate == [] else None
+def _was_probed_while_paused(difference: Difference) -> bool:
+    """Whether there was such a probe since the last event."""
+    is_paused = was_probed = False
+    for verb, *_ in [*difference.before, difference.step]:
+        if verb in ("pause", "resume"):
+            is_paused = verb == "pause"
+        elif verb == "event":
+            was_probed = False
+        elif verb == "tick" and is_paused:
+            was_probed = True
+    return was_probed
 
 
 def of_assigner(difference: Difference) -> str | None:
@@ -95,19 +107,26 @@ def of_trigger(difference: Difference) -> str | None:
     if is_foreign and difference.flink == ERROR and "continuous_clock" in str(difference.script["trigger"]):
         return "foreign-timer"
     left_behind = ("continuous_event", "end")
-    if any(f"'{name}'" in str(difference.script["trigger"]) for name in left_behind) and _only_end_timers(difference):
+    may_leave = any(f"'{name}'" in str(difference.script["trigger"]) for name in left_behind)
+    if may_leave and _only_end_timers(difference):
         return "timer-left-behind"
     return None
 
 
 def _only_end_timers(difference: Difference) -> bool:
-    """Whether Flink differs by timers at the end of their windows, and by nothing else."""
+    """Whether Flink has further timers at the end of windows, or answers to such, and nothing else differs."""
     if ERROR in (difference.flink, difference.tidegate):
         return False
     (answers, event, clock), (our_answers, our_event, our_clock) = difference.flink, difference.tidegate
-    extra = [timer for timer in event if timer not in our_event]
-    at_end = all(time == (MAX_TIME if window is None else window[1] - 1) for time, window in extra)
-    return answers == our_answers and clock == our_clock and at_end and len(event) == len(our_event) + len(extra)
+    fires_timers = difference.step[0] in ("watermark", "now")
+    same_answers = _only_more_ends(answers, our_answers) if fires_timers else answers == our_answers
+    return clock == our_clock and _only_more_ends(event, our_event) and same_answers
+
+
+def _only_more_ends(timers: list[Any], ours: list[Any]) -> bool:
+    more = [timer for timer in timers if timer not in ours]
+    at_end = all(time == (MAX_TIME if window is None else window[1] - 1) for time, window, *_ in more)
+    return at_end and [timer for timer in timers if timer in ours] == ours
 
 
 def _all_within_range(windows: Any) -> bool:

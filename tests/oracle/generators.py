@@ -45,22 +45,39 @@ class _Received:
 
 
 class Generator:
-    """The operator fed record by record."""
+    """The operator fed record by record. With `cuts`, saved and brought back after every step."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, *, cuts: bool = False) -> None:
+        self._strategy = strategy(script)
+        self._cuts = cuts
         self._now = START
+        self._is_paused = False
         self._received = _Received()
         self.output = ChainedOutput(self._received)
-        self.operator = TimestampsAndWatermarksOperator(strategy(script), self.output, lambda: self._now)
+        self.operator = self._create()
+
+    def _create(self) -> TimestampsAndWatermarksOperator:
+        return TimestampsAndWatermarksOperator(self._strategy, self.output, lambda: self._now)
 
     def step(self, step: Step) -> Any:
-        if step[0] == "event":
-            self.event(step[1])
-        elif step[0] == "tick":
-            self._now += step[1]
-            self.operator.on_periodic_emit()
-        else:
-            self.operator.process_watermark(Watermark.MAX)
+        match step:
+            case ["event", timestamp]:
+                self.event(timestamp)
+            case ["tick", milliseconds]:
+                self._now += milliseconds
+                self.operator.on_periodic_emit()
+            case ["pause"]:
+                self._is_paused = True
+                self.operator.pause()
+            case ["resume"]:
+                self._is_paused = False
+                self.operator.resume()
+            case _:
+                self.operator.process_watermark(Watermark.MAX)
+        if self._cuts and not self._is_paused:
+            saved = self.operator.snapshot()
+            self.operator = self._create()
+            self.operator.restore(saved, is_restart=False)
         progress, self._received.progress = self._received.progress, []
         return shown(progress)
 
@@ -74,3 +91,7 @@ class ColumnGenerator(Generator):
     def event(self, timestamp: int) -> None:
         for found in self.operator.process_timestamps(np.array([timestamp], np.int64)):
             self.output.emit(found.progress)
+
+
+def cut_generator(script: Script) -> Generator:
+    return Generator(script, cuts=True)

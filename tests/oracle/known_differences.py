@@ -97,6 +97,18 @@ KNOWN: Final = (
         tidegate=[[], [MAX_TIME], []],
     ),
     Known(
+        "paused-probe",
+        "watermark generators, idleness",
+        {
+            "kind": "generator",
+            "strategy": "none",
+            "idleness": 10,
+            "steps": [["pause"], ["tick", 1], ["resume"], ["tick", 11]],
+        },
+        flink=[[], [], [], ["idle"]],
+        tidegate=[[], [], [], []],
+    ),
+    Known(
         "lowest-timestamp",
         "window assigners",
         {"kind": "assigner", "assigner": "tumbling_event", "size": 10, "steps": [["assign", 0, MIN_TIME, 0]]},

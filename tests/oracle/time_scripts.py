@@ -10,6 +10,11 @@ from tests.oracle.script import Script, Step
 from tidegate.core.time import MAX_TIME, MIN_TIME
 
 
+def _length(rng: Random, usual: int) -> int:
+    """Mostly a few steps; now and then so many that heaps are tidied up."""
+    return rng.randint(150, 300) if rng.random() < 0.005 else rng.randint(5, usual)
+
+
 def channel_script(kind: str, rng: Random) -> Script:
     """Watermarks that mostly rise, on channels that go idle and come back; some channels end."""
     channels = rng.choice([1, 2, 2, 3, 3, 4, 5, 8])
@@ -19,7 +24,7 @@ def channel_script(kind: str, rng: Random) -> Script:
     reached = [rng.randint(-30, 0) for _ in range(channels)]
     is_idle = [False] * channels
     steps = _laggard(channels, reached, rng) if channels > 2 and rng.random() < 0.4 else []
-    for _ in range(rng.randint(4, 28)):
+    for _ in range(_length(rng, 28)):
         channel = rng.randrange(channels)
         if rng.random() < status_rate:
             if rng.random() < 0.9:
@@ -45,7 +50,7 @@ def _laggard(channels: int, reached: list[int], rng: Random) -> list[Step]:
 
 
 def generator_script(rng: Random) -> Script:
-    """Events out of order, probes at uneven times, phases of silence, and perhaps the end."""
+    """Events out of order, probes at uneven times, silence, pauses of the idle clock, and perhaps the end."""
     script: Script = {"kind": "generator", "strategy": rng.choice(["bounded", "bounded", "ascending", "none"])}
     if script["strategy"] == "bounded":
         script["bound"] = rng.choice([0, 1, 5, 20, 1_000, MAX_TIME if rng.random() < 0.1 else 3])
@@ -53,10 +58,15 @@ def generator_script(rng: Random) -> Script:
         script["idleness"] = rng.choice([1, 50, 100, 100, 250])
     time = rng.choice([0, -500, MIN_TIME, 1_700_000_000_000])
     event_rate = rng.choice([0.2, 0.5, 0.8])
+    pause_rate = rng.choice([0.0, 0.0, 0.15]) if "idleness" in script else 0.0
+    is_paused = False
     steps: list[Step] = []
     for _ in range(rng.randint(4, 24)):
         if rng.random() < 0.03:
             steps.append(["end"])
+        elif rng.random() < pause_rate:
+            steps.append(["resume" if is_paused else "pause"])
+            is_paused = not is_paused
         elif rng.random() < event_rate:
             time = min(time + rng.randint(-10, 15) * rng.choice([1, 1, 100]), MAX_TIME)
             steps.append(["event", max(time, MIN_TIME)])
@@ -94,7 +104,7 @@ def _reacting_timer_script(rng: Random) -> Script:
     extremes = not reactions and rng.random() < 0.3
     watermark, now = rng.randint(-20, 0), 0
     steps: list[Step] = []
-    for _ in range(rng.randint(6, 26)):
+    for _ in range(_length(rng, 26)):
         verb = rng.choice(["event", "event", "clock", "clock", "delete_event", "delete_clock", "watermark", "now"])
         if verb == "watermark":
             watermark += rng.choice([-1, 0, 1, 5, 5, 12])

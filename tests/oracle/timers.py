@@ -13,7 +13,10 @@ LONGEST_NAMESPACE = 3
 
 
 class Timers:
-    def __init__(self, script: Script) -> None:
+    """A timer service on memory queues. With `cuts`, these are saved and brought back after every step."""
+
+    def __init__(self, script: Script, *, cuts: bool = False) -> None:
+        self._cuts = cuts
         self._reactions: dict[str, list[list[Any]]] = script.get("reactions", {})
         self._now = 0
         self._fired: list[Any] = []
@@ -28,6 +31,13 @@ class Timers:
         )
 
     def step(self, step: Step) -> Any:
+        result = self._step(step)
+        if self._cuts:
+            for queue in (self._event_queue, self._processing_queue):
+                queue.restore(queue.snapshot())
+        return result
+
+    def _step(self, step: Step) -> Any:
         match step:
             case ["watermark", time]:
                 self._service.advance_watermark(time)
@@ -69,6 +79,10 @@ class Timers:
     def _take(self) -> list[Any]:
         fired, self._fired = self._fired, []
         return fired
+
+
+def cut_timers(script: Script) -> Timers:
+    return Timers(script, cuts=True)
 
 
 def without_order_of_ties(script: Script, results: Results) -> Results:

@@ -124,18 +124,23 @@ def trigger_script(rng: Random) -> Script:
         if draw < 0.5:
             steps.append(["element", window, rng.randint(0, 20), rng.randint(start, end - 1)])
         elif draw < 0.67:
-            watermark += rng.randint(0, 15)
+            watermark = _later(rng, watermark, end)
             steps.append(["watermark", watermark])
         elif draw < 0.84:
-            now += rng.randint(0, 12)
+            now = _later(rng, now, end)
             steps.append(["now", now])
-        elif draw < 0.88:
+        elif draw < 0.87:
             steps.append([rng.choice(["on_event", "on_clock"]), window, rng.choice([end - 1, rng.randint(start, end)])])
-        elif draw < 0.92:
+        elif draw < 0.9:
             steps.append(["clear", window])
         elif can_merge(trigger):
             steps += _merge(rng, windows)
     return {"kind": "trigger", "trigger": trigger, "steps": steps}
+
+
+def _later(rng: Random, time: int, end: int) -> int:
+    """A later time, now and then exactly where a window ends."""
+    return max(time, end - rng.randint(0, 2)) if rng.random() < 0.25 else time + rng.randint(0, 12)
 
 
 def _merge(rng: Random, windows: list[Any]) -> list[Step]:

@@ -9,16 +9,21 @@ import org.apache.flink.api.common.eventtime.Watermark;
 import org.apache.flink.api.common.eventtime.WatermarkGenerator;
 import org.apache.flink.api.common.eventtime.WatermarksWithIdleness;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import org.apache.flink.streaming.api.operators.util.PausableRelativeClock;
 import org.apache.flink.streaming.runtime.operators.TimestampsAndWatermarksOperator.WatermarkEmitter;
 import org.apache.flink.util.clock.ManualClock;
 
-/** `[event, time]`, `[tick, milliseconds]` (the clock moves on, then a periodic probe) and `[end]`. */
+/**
+ * `[event, time]`, `[tick, milliseconds]` (the clock moves on, then a periodic probe), `[pause]` and `[resume]` (of the
+ * idle clock) and `[end]`.
+ */
 final class GeneratorPart implements Part {
     private final Recorder output = new Recorder();
     private final WatermarkEmitter emitter = new WatermarkEmitter(output);
     /** Not at 0, which the idleness timer takes for "not started". */
     private final ManualClock clock = new ManualClock(Duration.ofSeconds(1).toNanos());
 
+    private final PausableRelativeClock idleClock = new PausableRelativeClock(clock);
     private final WatermarkGenerator<Object> generator;
 
     GeneratorPart(JsonNode script) {
@@ -26,7 +31,7 @@ final class GeneratorPart implements Part {
         generator =
                 script.has("idleness")
                         ? new WatermarksWithIdleness<>(
-                                plain, Duration.ofMillis(script.get("idleness").asLong()), clock)
+                                plain, Duration.ofMillis(script.get("idleness").asLong()), idleClock)
                         : plain;
     }
 
@@ -50,6 +55,12 @@ final class GeneratorPart implements Part {
             case "tick":
                 clock.advanceTime(Duration.ofMillis(step.get(1).asLong()));
                 generator.onPeriodicEmit(emitter);
+                break;
+            case "pause":
+                idleClock.pause();
+                break;
+            case "resume":
+                idleClock.unPause();
                 break;
             default:
                 emitter.emitWatermark(new Watermark(Long.MAX_VALUE));
