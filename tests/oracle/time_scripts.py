@@ -9,10 +9,8 @@ from tests.oracle.script import Script, Step
 
 from tidegate.core.time import MAX_TIME, MIN_TIME
 
-
-def _length(rng: Random, usual: int) -> int:
-    """Mostly a few steps; now and then so many that heaps are tidied up."""
-    return rng.randint(150, 300) if rng.random() < 0.005 else rng.randint(5, usual)
+LONG = 0.01
+"""The share of scripts so long that heaps with lazy deletion are tidied up."""
 
 
 def channel_script(kind: str, rng: Random) -> Script:
@@ -24,8 +22,11 @@ def channel_script(kind: str, rng: Random) -> Script:
     reached = [rng.randint(-30, 0) for _ in range(channels)]
     is_idle = [False] * channels
     steps = _laggard(channels, reached, rng) if channels > 2 and rng.random() < 0.4 else []
-    for _ in range(_length(rng, 28)):
-        channel = rng.randrange(channels)
+    is_long = channels > 2 and rng.random() < LONG
+    length = rng.randint(150, 250) if is_long else rng.randint(4, 28)
+    for number in range(length):
+        # In a long script the first channel is silent at first, and the watermarks of the others pile up behind it.
+        channel = rng.randrange(1 if is_long and number < length * 0.8 else 0, channels)
         if rng.random() < status_rate:
             if rng.random() < 0.9:
                 is_idle[channel] = not is_idle[channel]
@@ -86,7 +87,21 @@ def alignment_script(rng: Random) -> Script:
 
 
 def timer_script(rng: Random) -> Script:
-    return _sliced_timer_script(rng) if rng.random() < 0.25 else _reacting_timer_script(rng)
+    draw = rng.random()
+    if draw < LONG:
+        return _crowded_timer_script(rng)
+    return _sliced_timer_script(rng) if draw < 0.25 else _reacting_timer_script(rng)
+
+
+def _crowded_timer_script(rng: Random) -> Script:
+    """Many timers, of which most are deleted before they fire."""
+    verb = rng.choice(["event", "clock"])
+    made = [[time, rng.choice("ab"), "x"] for time in rng.sample(range(1, 200), rng.randint(100, 140))]
+    deleted = rng.sample(made, len(made) - rng.randint(5, 15))
+    steps: list[Step] = [[verb, *timer] for timer in made]
+    steps += [[f"delete_{verb}", *timer] for timer in deleted]
+    advance = "watermark" if verb == "event" else "now"
+    return {"kind": "timers", "steps": [*steps, [advance, rng.randint(20, 150)], [advance, 201]]}
 
 
 def _reacting_timer_script(rng: Random) -> Script:
@@ -104,7 +119,7 @@ def _reacting_timer_script(rng: Random) -> Script:
     extremes = not reactions and rng.random() < 0.3
     watermark, now = rng.randint(-20, 0), 0
     steps: list[Step] = []
-    for _ in range(_length(rng, 26)):
+    for _ in range(rng.randint(6, 26)):
         verb = rng.choice(["event", "event", "clock", "clock", "delete_event", "delete_clock", "watermark", "now"])
         if verb == "watermark":
             watermark += rng.choice([-1, 0, 1, 5, 5, 12])
