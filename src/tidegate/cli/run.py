@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 import sys
@@ -62,6 +63,9 @@ def run(
         # Workers of a session that the program makes itself run the Python of this command, which has Tidegate.
         "PYSPARK_PYTHON": None if "PYSPARK_PYTHON" in os.environ else sys.executable,
     }
+    if not debug:
+        # It writes a traceback for every call that fails, and for one that a stop interrupts; errors are told once.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
     with environment(variables), live_table():
         run_program(file, arguments or ())
 

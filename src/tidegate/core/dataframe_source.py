@@ -9,13 +9,17 @@ from tidegate.core.source import Source
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 _KAFKA_COLUMNS = ("topic", "partition", "offset")
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_SEQUENCE_TYPES = (*_INTEGERS, "timestamp", "timestamp_ntz", "date")
 
 
 class DataFrameSource(Source):
     """A streaming DataFrame: its columns are the fields of the elements.
 
-    `channel` names the columns that say which partition a row came from, `sequence` the column with its order there.
-    Kafka's are found by themselves. `channels` are those that are expected, because Spark hides silent ones.
+    `channel` names the columns that say which partition a row came from; without it all rows are one channel, with one
+    watermark. `sequence` names the column with a row's order in its channel, of integers or times; without it rows come
+    in the order in which Spark reads them. Neither may be null: such a row would have no place. Kafka's columns are
+    found by themselves. `channels` are those that are expected, because Spark hides silent ones.
     """
 
     def __init__(
@@ -47,6 +51,22 @@ class DataFrameSource(Source):
                 raise InvalidValueError(
                     f"from_dataframe: there is no column {name!r}; the DataFrame has {', '.join(columns)}"
                 )
+        twice = sorted({name for name in columns if list(columns).count(name) > 1})
+        if twice:
+            raise InvalidValueError(
+                f"from_dataframe: the DataFrame has several columns {twice[0]!r}; give each a name of its own"
+            )
+        self.sequence_type = dict(getattr(dataframe, "dtypes", ())).get(sequence, "bigint")
+        if self.sequence_type not in _SEQUENCE_TYPES:
+            raise InvalidValueError(
+                f"from_dataframe: the column {sequence!r} is of type {self.sequence_type}, which gives no order; "
+                "sequence takes a column of integers, timestamps or dates"
+            )
+        if channels and not self.channel:
+            raise InvalidValueError(
+                "from_dataframe: channels=... names those that are expected; say with channel=... which column holds "
+                "their names"
+            )
         if ordered_across_channels and sequence is None:
             raise InvalidValueError("from_dataframe: ordered_across_channels=True needs sequence=...")
         self._expected = tuple(self.channel_name(item) for item in channels or ())

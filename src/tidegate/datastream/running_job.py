@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import threading
 import time
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Protocol
 
 from tidegate.common.completable_future import CompletableFuture
 from tidegate.common.job_client import JobClient
 from tidegate.common.job_execution_result import JobExecutionResult
 from tidegate.common.job_id import JobID
 from tidegate.common.job_status import JobStatus
+
+_STOP_SECONDS: Final = 60
+"""How long Ctrl-C waits for a job that is being stopped."""
 
 
 class RunnableJob(Protocol):
@@ -55,13 +60,19 @@ class RunningJob(JobClient):
         return self
 
     def run(self) -> JobExecutionResult:
-        """Run in the calling thread; Ctrl-C stops cleanly."""
-        self._status = JobStatus.RUNNING
-        try:
-            self._run()
-        except KeyboardInterrupt:
-            self.stop()
-            raise
+        """Run to the end; Ctrl-C stops cleanly.
+
+        The job has a thread of its own, and this one only waits: an interrupt in the middle of a job would break what
+        it is just doing, such as a call to Spark.
+        """
+        self.start()
+        with _plain_interrupts():
+            try:
+                self._thread.join()
+            except KeyboardInterrupt:
+                self.stop()
+                self._thread.join(_STOP_SECONDS)
+                raise
         return self._result()
 
     def status(self) -> JobStatus:
@@ -118,9 +129,6 @@ class RunningJob(JobClient):
             if self._on_success is not None:
                 self._on_success()
             self._status = JobStatus.CANCELED if self._is_stopping else JobStatus.FINISHED
-        except KeyboardInterrupt:
-            self._status = JobStatus.CANCELED
-            raise
         except BaseException as error:
             self._error = error
             self._status = JobStatus.FAILED
@@ -134,3 +142,18 @@ class RunningJob(JobClient):
             raise self._error
         accumulators: dict[str, Any] = {}
         return JobExecutionResult(self._id, self._millis, accumulators)
+
+
+@contextlib.contextmanager
+def _plain_interrupts() -> Iterator[None]:
+    """Ctrl-C is a `KeyboardInterrupt` and nothing else: PySpark's handler would cancel the batch that is to finish."""
+    handler = signal.getsignal(signal.SIGINT)
+    is_pysparks = getattr(handler, "__module__", "").startswith("pyspark")
+    if not is_pysparks or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

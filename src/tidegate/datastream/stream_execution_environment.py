@@ -133,8 +133,9 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         """Any streaming DataFrame; its columns are the fields of the elements.
 
         `channel` names the partition each row came from (one column or several), `sequence` its order there; Kafka's
-        are found by themselves. `channels` are those that are expected: they hold the watermark until they speak or
-        go idle. `bounded=True` says that the input ends.
+        are found by themselves. Without a channel all rows are one, with one watermark. A row where they are null fails
+        the job. `channels` are those that are expected: they hold the watermark until they speak or go idle.
+        `bounded=True` says that the input ends.
         """
         if self._runtime != "spark":
             raise InvalidValueError("from_dataframe needs runtime='spark'; on the local runtime use from_collection")

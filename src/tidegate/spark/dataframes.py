@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
 from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.core.hashing import stable_hash
+from tidegate.errors import InvalidValueError
 from tidegate.graph.nodes import SourceNode
 from tidegate.spark.packing import Item, pack, tick_item
 from tidegate.spark.processor import ROW_SCHEMA
@@ -28,19 +29,34 @@ def source_rows(node: SourceNode, options: StageOptions, group_keys: tuple[int, 
     edge = source_edge(options.plan.graph.uid(node))
     source: DataFrameSource = node.source
     frame: DataFrame = source.dataframe
-    if source.channel:
-        channel = F.concat_ws("/", *(F.col(f"`{name}`").cast("string") for name in source.channel))
-    else:
-        channel = F.lit("")
-    sequence = F.lit(None).cast("long") if source.sequence is None else F.col(f"`{source.sequence}`").cast("long")
-    tagged = frame.select("*", channel.alias(_CHANNEL), sequence.alias(_SEQUENCE))
-    packer = _packer(edge, source.ordered_across_channels, group_keys, needs_clock=options.needs_clock)
-    return tagged.mapInArrow(packer, ROW_SCHEMA)
+    tagged = frame.select("*", _channel(source).alias(_CHANNEL), _sequence(source).alias(_SEQUENCE))
+    return tagged.mapInArrow(_packer(edge, source, group_keys, needs_clock=options.needs_clock), ROW_SCHEMA)
+
+
+def _channel(source: DataFrameSource) -> Column:
+    """The name of a row's channel, null if any of its columns is."""
+    names = [F.col(f"`{name}`").cast("string") for name in source.channel]
+    parts = [part for name in names for part in (F.lit("/"), name)]
+    return F.concat(*parts[1:]) if parts else F.lit("")
+
+
+def _sequence(source: DataFrameSource) -> Column:
+    if source.sequence is None:
+        return F.lit(None).cast("long")
+    column = F.col(f"`{source.sequence}`")
+    if source.sequence_type == "date":
+        return F.unix_date(column).cast("long")
+    # A timestamp as a long would be in whole seconds, and rows of the same second without an order.
+    is_time = source.sequence_type.startswith("timestamp")
+    return F.unix_micros(column.cast("timestamp")) if is_time else column.cast("long")
 
 
 def _packer(
-    edge: str, is_common_order: bool, group_keys: tuple[int, ...], *, needs_clock: bool
+    edge: str, source: DataFrameSource, group_keys: tuple[int, ...], *, needs_clock: bool
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    is_common_order = source.ordered_across_channels
+    has_sequence = source.sequence is not None
+
     def pack_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         position = 0
         for batch in batches:
@@ -54,7 +70,9 @@ def _packer(
                 items = defaultdict(list, {subtask: [tick_item()] for subtask in range(len(group_keys))})
             for channel, sequence, *values in zip(channels, sequences, *columns, strict=True):
                 position += 1
-                number = position if sequence is None else sequence
+                if channel is None or (has_sequence and sequence is None):
+                    raise _no_place(source, make_row(*values))
+                number = sequence if has_sequence else position
                 order = (number, "") if is_common_order else (number, channel)
                 subtask = stable_hash(channel) % len(group_keys)
                 items[subtask].append(Item(order, edge, channel, None, make_row(*values)))
@@ -70,3 +88,12 @@ def _packer(
                 )
 
     return pack_batches
+
+
+def _no_place(source: DataFrameSource, row: Row) -> InvalidValueError:
+    columns = [*source.channel, *([source.sequence] if source.sequence is not None else [])]
+    empty = [name for name in columns if row[name] is None]
+    return InvalidValueError(
+        f"from_dataframe: column {', '.join(map(repr, empty))} is null in {row}; the channel and the sequence say "
+        "where a row belongs, so fill them, or filter such rows out, before from_dataframe"
+    )

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from tidegate import errors
-from tidegate.errors import TidegateError, UserCodeError
+from tidegate.errors import SnapshotError, TidegateError, UserCodeError
+from tidegate.spark.damage import find_damage
 
 _OURS = re.compile(r"tidegate\.errors\.(\w+): (.*)")
 _PYTHON = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception)): (.*)$", re.MULTILINE)
 _NO_LIBRARY = re.compile(r"No module named '(tidegate[\w.]*|cloudpickle)'")
+_MOVED = re.compile(r"Wrong basePath (?:file:)?(/\S*)/spool for the root path: (?:file:)?(/\S*)/spool/")
+_LOADING = re.compile(
+    r"\[CANNOT_LOAD_STATE_STORE|\[MALFORMED_LOG_FILE|Failed to read log file|\[CANNOT_READ_CHECKPOINT"
+)
+_IN_JAVA = re.compile(r"^(?:py4j\.protocol\.Py4JJavaError: .*\n)?: (?:\w+\.)*(\w+): (.*)$", re.MULTILINE)
+_PREFIX = re.compile(r"^'?\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
+_STATE = re.compile(r"(?: SQLSTATE: \w+)+'?$")
+_WHAT_TO_DO = "restore the folder from a copy, or start from a new checkpoint"
 
 
-def translate(error: BaseException) -> BaseException:
-    """Our error inside a failure of Spark's; or what Python or Spark said, in one line."""
+def translate(error: BaseException, checkpoint: Path | None = None) -> BaseException:
+    """Our error inside a failure of Spark's; or what is wrong with the checkpoint; or what was said, in one line."""
+    if isinstance(error, TidegateError):
+        return error
     text = str(error)
     if missing := _NO_LIBRARY.search(text):
         return UserCodeError(
@@ -25,10 +37,40 @@ def translate(error: BaseException) -> BaseException:
         kind = getattr(errors, name, UserCodeError)
         if isinstance(kind, type) and issubclass(kind, TidegateError):
             return kind(message.strip())
-    if said := _PYTHON.findall(text):
+    return _translate_checkpoint(text, checkpoint) or UserCodeError(f"the Spark query failed: {_reason(error)}")
+
+
+def _translate_checkpoint(text: str, checkpoint: Path | None) -> SnapshotError | None:
+    """What is wrong with the checkpoint, None if nothing is known to be."""
+    if moved := _MOVED.search(text):
+        return SnapshotError(
+            f"the checkpoint in {moved[1]} was written in {moved[2]}, and Spark keeps whole paths in it; "
+            "move it back, or start from a new checkpoint"
+        )
+    damage = None if checkpoint is None else find_damage(checkpoint)
+    if damage is None and not _LOADING.search(text):
+        return None
+    where = "" if checkpoint is None else f" {checkpoint}"
+    return SnapshotError(f"the checkpoint{where} cannot be read: {damage or _said(text)}; {_WHAT_TO_DO}")
+
+
+def _reason(error: BaseException) -> str:
+    text = str(error).strip()
+    said = _PYTHON.findall(text)
+    if said and not said[-1][0].startswith("py4j."):
         name, message = said[-1]
-        return UserCodeError(f"the Spark query failed: {name}: {message.strip()}")
-    return UserCodeError(f"the Spark query failed: {text.strip().splitlines()[0] if text.strip() else error!r}")
+        return f"{name}: {message.strip()}"
+    return _said(text) or repr(error)
+
+
+def _said(text: str) -> str:
+    """What Spark says is the reason: the first line, or that of the Java exception behind a call from Python."""
+    if in_java := _IN_JAVA.search(text):
+        name, message = in_java.groups()
+        line = message if message.startswith("[") else f"{name}: {message}"
+    else:
+        line = _PREFIX.sub("", text.strip().partition("\n")[0])
+    return _STATE.sub("", line).strip()
 
 
 def is_transient(error: BaseException) -> bool:

@@ -1,0 +1,124 @@
+"""Spark's failures as ours; no JVM."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tidegate.errors import InvalidValueError, SnapshotError, TidegateError, UserCodeError
+from tidegate.spark.damage import find_damage
+from tidegate.spark.errors import translate
+from tidegate.spark.packing import Item, pack
+
+PACKET = next(pack([Item((0,), "edge", "channel")]))
+FAILED = "[STREAM_FAILED] Query [id = 1-2, runId = 3-4] terminated with exception: "
+FROM_JAVA = """An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
+    raise Py4JJavaError(
+py4j.protocol.Py4JJavaError: An error occurred while calling o320.collectToPython.
+: org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state. \
+SQLSTATE: 58030
+\tat org.apache.spark.sql.Errors.cannotLoad(Errors.scala:1)
+Caused by: java.io.EOFException
+ SQLSTATE: 39000 SQLSTATE: XXKST
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        (
+            "Traceback ...\ntidegate.errors.InvalidValueError: window: too late\n SQLSTATE: 39000",
+            InvalidValueError,
+            "window: too late",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'tidegate'",
+            UserCodeError,
+            "a Spark worker cannot import 'tidegate'; install the same Tidegate on every worker, in the Python that "
+            "PYSPARK_PYTHON names",
+        ),
+        (f"{FAILED}\nValueError: 5 is odd\n", UserCodeError, "the Spark query failed: ValueError: 5 is odd"),
+        (
+            f"{FAILED}Input length = 1 SQLSTATE: XXKST\n=== Streaming Query ===",
+            UserCodeError,
+            "the Spark query failed: Input length = 1",
+        ),
+        (
+            f"{FAILED}Wrong basePath /data/new/spool for the root path: file:/data/old/spool/000000000000.txt",
+            SnapshotError,
+            "the checkpoint in /data/new was written in /data/old, and Spark keeps whole paths in it; move it back, or "
+            "start from a new checkpoint",
+        ),
+        (
+            f"{FAILED}{FROM_JAVA}",
+            SnapshotError,
+            "the checkpoint cannot be read: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading "
+            "state.; restore the folder from a copy, or start from a new checkpoint",
+        ),
+        (
+            "An error occurred while calling o1.start.\n: java.io.IOException: No space left on device\n\tat java.io",
+            UserCodeError,
+            "the Spark query failed: IOException: No space left on device",
+        ),
+    ],
+)
+def test_a_failure_of_spark_is_told_in_one_line(text: str, kind: type[TidegateError], message: str) -> None:
+    error = translate(RuntimeError(text))
+    assert type(error) is kind
+    assert str(error) == message
+
+
+def test_an_error_of_ours_stays_as_it_is() -> None:
+    error = SnapshotError("spool.note cannot be read")
+    assert translate(error) is error
+
+
+def checkpoint(folder: Path) -> Path:
+    """The files of a query that has done one batch."""
+    files = {
+        "query/metadata": '{"id":"1-2"}',
+        "query/offsets/0": 'v1\n{"batchWatermarkMs":0}\n{"logOffset":0}\n-',
+        "query/commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
+        "query/sources/0/0": 'v1\n{"path":"file:///spool/000000000000.txt","timestamp":1,"batchId":0}',
+        "query/state/0/0/1.changelog": "LZ4Block",
+        "spool/000000000001.txt": f"0 7 {base64.b64encode(PACKET).decode()}\n",
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    data = (folder / "query/state/0/0/1.changelog").read_bytes()
+    sums = b"crc\x00" + (512).to_bytes(4, "big") + zlib.crc32(data).to_bytes(4, "big")
+    (folder / "query/state/0/0/.1.changelog.crc").write_bytes(sums)
+    return folder
+
+
+def test_a_whole_checkpoint_has_no_damage(tmp_path: Path) -> None:
+    assert find_damage(checkpoint(tmp_path)) is None
+    assert find_damage(tmp_path / "nothing there") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "what"),
+    [
+        ("query/metadata", b'{"id', "is not JSON"),
+        ("query/offsets/0", b"", "does not begin with its version"),
+        ("query/offsets/0", b'v1\n{"batchWatermarkMs":0}\n{"logOff', "is cut off, or not JSON"),
+        ("query/commits/0", b"\x00\xff", "does not begin with its version"),
+        ("query/sources/0/0", b'v1\n{"path', "is cut off, or not JSON"),
+        ("query/state/0/0/1.changelog", b"LZ4Blocc", "does not have its checksum"),
+        ("spool/000000000001.txt", b"0 7 " + base64.b64encode(PACKET[:-4]), "is damaged in line 1"),
+        ("spool/000000000001.txt", b"0 7\n", "is damaged in line 1"),
+    ],
+)
+def test_a_damaged_file_of_the_checkpoint_is_named(tmp_path: Path, name: str, data: bytes, what: str) -> None:
+    (checkpoint(tmp_path) / name).write_bytes(data)
+    error = translate(RuntimeError(f"{FAILED}Input length = 1"), tmp_path)
+    assert type(error) is SnapshotError
+    assert str(error) == (
+        f"the checkpoint {tmp_path} cannot be read: {tmp_path / name} {what}; restore the folder from a copy, or start "
+        "from a new checkpoint"
+    )
