@@ -123,7 +123,7 @@ def is_frozen(value_type: type) -> bool:
 def is_part_of_a_program(value_type: type) -> bool:
     """Nodes and operator specs hold functions of the user; a whole program is pickled below."""
     is_spec = value_type.__name__.endswith(("Spec", "SparkType"))
-    return is_spec or value_type.__module__.startswith("tidegate.graph.")
+    return is_spec or value_type.__module__.startswith(("tidegate.graph.", "tidegate.spark.entry"))
 
 
 def simple_example(value_type: Any) -> Any:

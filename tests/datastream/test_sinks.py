@@ -5,7 +5,7 @@ import pickle
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow.parquet  # type: ignore[import-untyped]
+import pyarrow.parquet
 import pytest
 
 from tidegate.core.sink import SinkContext

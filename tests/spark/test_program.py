@@ -89,7 +89,7 @@ def test_another_number_of_stages_names_what_is_new() -> None:
 def test_an_operator_that_moves_to_another_stage_is_named() -> None:
     saved = record(lambda env: [summed(summed(stamped(env, "in"), "first"), "second")])
     moved = record(lambda env: [summed(summed(stamped(env, "in"), "second"), "first")])
-    with pytest.raises(SnapshotError, match=r"operator 'first' was in stage 1 .* and is in stage 2 now"):
+    with pytest.raises(SnapshotError, match=r"operator 'first' was in stage 1 in .* and is in stage 2 now"):
         check_against(saved, moved, "/checkpoint")
 
 

@@ -9,7 +9,8 @@ from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.graph.plan import Plan
 from tidegate.spark.packing import Clock, Item
 from tidegate.spark.routing import source_edge
-from tidegate.spark.stage import Stage, StageOptions
+from tidegate.spark.stage import Stage
+from tidegate.spark.stage_options import StageOptions
 from tidegate.testing import ManualSource, WatermarkStatus
 
 

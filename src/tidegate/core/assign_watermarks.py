@@ -145,6 +145,13 @@ class TimestampsAndWatermarksOperator:
         self._emitter.restore(emitter.snapshot())
         return progress
 
+    def process_highest(self, timestamp: int) -> None:
+        """What any number of records did to time, by their highest timestamp; for generators that only emit by time."""
+        if not isinstance(self._generator, TimestampGenerator):
+            raise InvalidTypeError(f"{self._name}: {type(self._generator).__name__} must see the records one by one")
+        self._had_event()
+        self._generator.on_timestamps(np.array([timestamp], np.int64))
+
     def process_watermark(self, watermark: Watermark) -> None:
         if watermark.is_end:
             self._emitter.emit_watermark(watermark)

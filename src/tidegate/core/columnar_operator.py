@@ -151,9 +151,7 @@ class ColumnarOperator(TaskOperator):
 
     def rows(self, table: pa.Table) -> Iterator[Any]:
         """The elements of a table of results."""
-        make_row = self.spec.window.function.make_row
-        for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
-            yield make_row(values)
+        return rows_of(table, self.spec.window.function.make_row)
 
     def _elements(self, table: pa.Table) -> Iterator[Any]:
         """Records as the elements that they were."""
@@ -176,3 +174,8 @@ class ColumnarOperator(TaskOperator):
         columns[TIMESTAMP] = pa.array(self._times, pa.int64())
         columns[ORDER] = columns[_INDEX] = pa.array(range(count), pa.int64())
         return pa.table(columns)
+
+
+def rows_of(table: pa.Table, make_row: Callable[[tuple[Any, ...]], Any]) -> Iterator[Any]:
+    """The rows of a table, each made of its values."""
+    return map(make_row, zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -22,7 +22,7 @@ _KEY_KINDS: Final = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_
 
 @dataclass(frozen=True, slots=True)
 class ColumnarSpec:
-    """A window operation on columns: the window, the columns of its key and of its records, how a row becomes an element."""
+    """A window operation on columns: the window, its key and records, how a row becomes an element."""
 
     window: WindowSpec
     key_names: tuple[str, ...]

@@ -5,6 +5,7 @@ Appending reads nothing, so what a batch costs follows what it brings and not wh
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -107,6 +108,17 @@ def encode_table(table: pa.Table) -> bytes:
         writer.write_table(table)
     data: bytes = sink.getvalue().to_pybytes()
     return data
+
+
+def encode_in_parts(table: pa.Table, limit: int) -> Iterator[bytes]:
+    """A table in encoded pieces that are no longer than the limit, as far as rows can be parted."""
+    data = encode_table(table)
+    if len(data) <= limit or len(table) < 2:
+        yield data
+        return
+    middle = len(table) // 2
+    yield from encode_in_parts(table.slice(0, middle), limit)
+    yield from encode_in_parts(table.slice(middle), limit)
 
 
 def decode_table(data: Any) -> pa.Table:

@@ -185,7 +185,12 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         return describe.as_json(self.get_plan())
 
     def get_plan(self) -> Plan:
-        return Plan.of(self._graph())
+        plan = Plan.of(self._graph())
+        if self._runtime != "spark":
+            return plan
+        from tidegate.spark.entry import with_entries
+
+        return with_entries(plan, self._spark_options().parallelism)
 
     def close(self) -> None:
         """Nothing to do: a job ends by itself or is stopped."""

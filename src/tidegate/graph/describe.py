@@ -20,7 +20,8 @@ def as_text(plan: Plan) -> str:
         title = "sources" if stage.number == 0 else f"parallelism {_stage_parallelism(plan, stage.nodes)}"
         lines.append(f"stage {stage.number} ({title})")
         for node in stage.nodes:
-            lines.append(f"  {graph.name(node)}  [{graph.uid(node)}]")
+            note = "  read straight into windows, on columns" if node.number in plan.straight else ""
+            lines.append(f"  {graph.name(node)}  [{graph.uid(node)}]{note}")
             lines.extend(f"    <- {line}" for line in _inputs(plan, node))
     return "\n".join(lines)
 

@@ -28,6 +28,8 @@ class Plan:
     graph: StreamGraph
     stages: tuple[Stage, ...]
     stage_of: Mapping[int, int]
+    straight: frozenset[int] = frozenset()
+    """The numbers of the nodes of stage 0 that run where a source is read straight into windows, on columns."""
 
     @staticmethod
     def of(graph: StreamGraph) -> Plan:

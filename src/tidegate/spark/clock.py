@@ -19,7 +19,7 @@ from tidegate.core.triggers import (
 from tidegate.core.window_operator import WindowSpec
 from tidegate.graph.nodes import Node
 from tidegate.graph.stream_graph import StreamGraph
-from tidegate.spark.stage import TICK_MILLIS
+from tidegate.spark.stage_options import TICK_MILLIS
 
 _BY_EVENTS = (
     ContinuousEventTimeTrigger,

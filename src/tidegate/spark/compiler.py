@@ -7,10 +7,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.graph.nodes import SourceNode
-from tidegate.spark.dataframes import source_rows
+from tidegate.spark.dataframes import entry_rows, source_rows
 from tidegate.spark.processor import ROW_SCHEMA, StageProcessor
 from tidegate.spark.spool import LINE_PATTERN, Spool
-from tidegate.spark.stage import StageOptions
+from tidegate.spark.stage_options import StageOptions
 
 
 def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, group_keys: tuple[int, ...]) -> DataFrame:
@@ -21,10 +21,13 @@ def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, gro
         F.regexp_extract("value", LINE_PATTERN, 2).cast("int").alias("gid"),
         F.unbase64(F.regexp_extract("value", LINE_PATTERN, 3)).alias("payload"),
     )
+    entries = {entry.source.number: entry for entry in options.entries}
     for node in options.plan.graph.nodes:
-        if isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource):
+        if node.number in entries:
+            rows = rows.unionByName(entry_rows(entries[node.number], options, group_keys))
+        elif isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource):
             rows = rows.unionByName(source_rows(node, options, group_keys))
-    for stage in options.plan.stages:
+    for stage in options.plan.stages[options.first_stage :]:
         timed = rows.withColumn("now", F.unix_millis(F.current_timestamp()))
         rows = timed.groupBy("gid").transformWithStateInPandas(
             statefulProcessor=StageProcessor(options, stage.number, group_keys),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row
@@ -14,14 +13,13 @@ from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.core.hashing import stable_hash
 from tidegate.errors import InvalidValueError
 from tidegate.graph.nodes import SourceNode
-from tidegate.spark.packing import Item, pack, tick_item
+from tidegate.spark.columns import CHANNEL, SEQUENCE
+from tidegate.spark.entry import Entry
+from tidegate.spark.packing import Item, packed_rows, tick_item
 from tidegate.spark.processor import ROW_SCHEMA
 from tidegate.spark.routing import source_edge
-from tidegate.spark.stage import StageOptions
-
-_CHANNEL: Final = "__tidegate_channel"
-_SEQUENCE: Final = "__tidegate_sequence"
-_ARROW_ROW: Final = pa.schema([("stage", pa.int32()), ("gid", pa.int32()), ("payload", pa.binary())])
+from tidegate.spark.stage_options import ENTRY_STAGE, StageOptions
+from tidegate.spark.summaries import EntryReader
 
 
 def source_rows(node: SourceNode, options: StageOptions, group_keys: tuple[int, ...]) -> DataFrame:
@@ -29,8 +27,33 @@ def source_rows(node: SourceNode, options: StageOptions, group_keys: tuple[int, 
     edge = source_edge(options.plan.graph.uid(node))
     source: DataFrameSource = node.source
     frame: DataFrame = source.dataframe
-    tagged = frame.select("*", _channel(source).alias(_CHANNEL), _sequence(source).alias(_SEQUENCE))
-    return tagged.mapInArrow(_packer(edge, source, group_keys, needs_clock=options.needs_clock), ROW_SCHEMA)
+    tagged = frame.select("*", _channel(source).alias(CHANNEL), _sequence(source).alias(SEQUENCE))
+    return tagged.mapInArrow(pack_rows(edge, source, group_keys, needs_clock=options.needs_clock), ROW_SCHEMA)
+
+
+def entry_rows(entry: Entry, options: StageOptions, group_keys: tuple[int, ...]) -> DataFrame:
+    """The rows of a DataFrame that is read straight into windows: only the columns that they need, packed."""
+    source: DataFrameSource = entry.source.source
+    frame: DataFrame = source.dataframe
+    needs_records = any(window.spec.needs_records for window in entry.windows)
+    has_late_output = any(window.spec.window.late_output is not None for window in entry.windows)
+    needed = {entry.time_column, *(n for w in entry.windows for n in (*w.spec.key_names, *w.spec.partials.fields))}
+    columns = [F.col(f"`{name}`") for name in frame.columns if has_late_output or name in needed]
+    # A single column travels as it is: names are made of its values where there are few of them.
+    channel = F.col(f"`{source.channel[0]}`") if len(source.channel) == 1 else _channel(source)
+    columns.append(channel.alias(CHANNEL))
+    has_sequence = needs_records and source.sequence is not None
+    if has_sequence:
+        columns.append(_sequence(source).alias(SEQUENCE))
+    reader = EntryReader(
+        entry,
+        options.plan.graph.uid(entry.source),
+        ENTRY_STAGE,
+        group_keys,
+        has_sequence=has_sequence,
+        needs_clock=options.needs_clock,
+    )
+    return frame.select(*columns).mapInArrow(reader, ROW_SCHEMA)
 
 
 def _channel(source: DataFrameSource) -> Column:
@@ -51,7 +74,7 @@ def _sequence(source: DataFrameSource) -> Column:
     return F.unix_micros(column.cast("timestamp")) if is_time else column.cast("long")
 
 
-def _packer(
+def pack_rows(
     edge: str, source: DataFrameSource, group_keys: tuple[int, ...], *, needs_clock: bool
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     is_common_order = source.ordered_across_channels
@@ -60,9 +83,9 @@ def _packer(
     def pack_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         position = 0
         for batch in batches:
-            channels = batch.column(_CHANNEL).to_pylist()
-            sequences = batch.column(_SEQUENCE).to_pylist()
-            names = [name for name in batch.schema.names if name not in (_CHANNEL, _SEQUENCE)]
+            channels = batch.column(CHANNEL).to_pylist()
+            sequences = batch.column(SEQUENCE).to_pylist()
+            names = [name for name in batch.schema.names if name not in (CHANNEL, SEQUENCE)]
             make_row = Row(*names)
             columns = [batch.column(name).to_pylist() for name in names]
             items: dict[int, list[Item]] = defaultdict(list)
@@ -76,16 +99,8 @@ def _packer(
                 order = (number, "") if is_common_order else (number, channel)
                 subtask = stable_hash(channel) % len(group_keys)
                 items[subtask].append(Item(order, edge, channel, None, make_row(*values)))
-            rows = [(group_keys[subtask], data) for subtask, batch_items in items.items() for data in pack(batch_items)]
-            if rows:
-                yield pa.RecordBatch.from_arrays(
-                    [
-                        pa.array([0] * len(rows), pa.int32()),
-                        pa.array([gid for gid, _ in rows], pa.int32()),
-                        pa.array([data for _, data in rows], pa.binary()),
-                    ],
-                    schema=_ARROW_ROW,
-                )
+            if items:
+                yield packed_rows(0, {group_keys[subtask]: share for subtask, share in items.items()})
 
     return pack_batches
 

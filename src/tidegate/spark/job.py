@@ -24,15 +24,16 @@ from tidegate.spark.batch_folder import BatchFolder, sink_payloads
 from tidegate.spark.batch_states import BatchStates
 from tidegate.spark.clock import needs_clock
 from tidegate.spark.compiler import compile_plan
+from tidegate.spark.entry import find_entries
 from tidegate.spark.errors import is_transient, translate
 from tidegate.spark.feeder import Feeder
-from tidegate.spark.packing import End, Item, tick_item
+from tidegate.spark.packing import Item, end_item, tick_item
 from tidegate.spark.placement import group_keys
 from tidegate.spark.program import ProgramRecord, check_against
 from tidegate.spark.session import applied_settings, apply_settings, get_session, is_remote
 from tidegate.spark.sinks import DriverSinks
 from tidegate.spark.spool import Spool
-from tidegate.spark.stage import TICK_MILLIS, StageOptions
+from tidegate.spark.stage_options import TICK_MILLIS, StageOptions
 from tidegate.spark.tables import Table, result_frame
 
 _POLL_SECONDS: Final = 0.05
@@ -67,6 +68,7 @@ class SparkJob:
         self._parallelism = max([options.parallelism, *graph.parallelism.values()])
         self._folder = Path(options.checkpoint or tempfile.mkdtemp(prefix="tidegate-"))
         self._is_temporary = options.checkpoint is None
+        self._entries = find_entries(self._plan, self._parallelism)
         self._program = self._check_program()
         keys = group_keys(self._parallelism)
         self._stage_options = StageOptions(
@@ -74,6 +76,7 @@ class SparkJob:
             self._parallelism,
             options.auto_watermark_interval,
             dict(options.job_parameters),
+            self._entries,
             needs_clock(graph, options.auto_watermark_interval),
         )
         self.spool = Spool(self._folder / "spool", keys)
@@ -177,8 +180,7 @@ class SparkJob:
 
     def end_input(self) -> None:
         """Put the end of all input into the spool."""
-        item = Item((0, ""), "", "", progress=End())
-        self.spool.write({(0, subtask): [item] for subtask in range(self._parallelism)})
+        self._tell_everybody(end_item())
 
     def to_frame(self, tables: list[Table]) -> DataFrame:
         """The results as a streaming DataFrame; its user starts the query, this feeds it as long as the driver runs.
@@ -269,7 +271,11 @@ class SparkJob:
 
     def tick(self) -> None:
         """Make a batch in which every subtask of every stage looks at the clock."""
-        self.spool.write({(0, subtask): [tick_item()] for subtask in range(self._parallelism)})
+        self._tell_everybody(tick_item())
+
+    def _tell_everybody(self, item: Item) -> None:
+        stage = self._stage_options.first_stage
+        self.spool.write({(stage, subtask): [item] for subtask in range(self._parallelism)})
 
     def _check_query(self) -> None:
         error = self._query.exception()
@@ -305,7 +311,8 @@ class SparkJob:
 
     def _check_program(self) -> ProgramRecord:
         """The program, if the checkpoint can go on with it, with the id of the job."""
-        program = ProgramRecord.of(self._plan, self._parallelism)
+        entered = {node.number for entry in self._entries for node in (entry.source, entry.assign)}
+        program = ProgramRecord.of(self._plan, self._parallelism, entered)
         if self._program_file.exists():
             saved = ProgramRecord.load(self._program_file)
             check_against(saved, program, str(self._folder))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import cloudpickle
+import pyarrow as pa
 
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.errors import SnapshotError
@@ -15,6 +17,12 @@ MAX_PACKET_BYTES: Final = 16 * 1024 * 1024
 
 SINK_STAGE: Final = -1
 """The stage number of rows that leave the query."""
+
+BEFORE_RECORDS: Final = -(2**62)
+AFTER_RECORDS: Final = 2**62
+"""Positions of what happens before and after all records of a batch."""
+
+_ARROW_ROW: Final = pa.schema([("stage", pa.int32()), ("gid", pa.int32()), ("payload", pa.binary())])
 
 METRICS_EDGE: Final = "metrics"
 """The edge of items that report metrics to the driver."""
@@ -41,7 +49,20 @@ class End(NamedTuple):
     """The input has ended: every channel of every source."""
 
 
-Payload = Watermark | WatermarkStatus | Join | Clock | Tick | End
+class Summary(NamedTuple):
+    """What a part of a batch did to a channel: its highest timestamp, and the first place in its sequence."""
+
+    highest: int
+    first: int | None
+
+
+class Columns(NamedTuple):
+    """Elements as columns, in the value; records where `are_records`, else partial aggregates or results."""
+
+    are_records: bool = False
+
+
+Payload = Watermark | WatermarkStatus | Join | Clock | Tick | End | Summary | Columns
 
 
 class Item(NamedTuple):
@@ -59,9 +80,29 @@ class Item(NamedTuple):
     progress: Payload | None = None
 
 
+def interleaved(items: list[Item], edges: Collection[str]) -> list[Item]:
+    """Channels of these edges are ordered only within themselves: they get their position in the batch as order."""
+    if not edges:
+        return items
+    ranked = [item for item in items if item.edge not in edges]
+    channels: dict[tuple[str, str], list[Item]] = defaultdict(list)
+    for item in items:
+        if item.edge in edges:
+            channels[(item.edge, item.channel)].append(item)
+    for members in channels.values():
+        members.sort(key=lambda item: item.order)
+        ranked += [item._replace(order=(rank, f"{item.edge}/{item.channel}")) for rank, item in enumerate(members)]
+    return ranked
+
+
 def tick_item() -> Item:
     """An item that makes its stage look at the clock."""
     return Item((0, ""), "", "", progress=Tick())
+
+
+def end_item() -> Item:
+    """An item that says that the input has ended."""
+    return Item((0, ""), "", "", progress=End())
 
 
 def pack(items: list[Item]) -> Iterator[bytes]:
@@ -73,6 +114,19 @@ def pack(items: list[Item]) -> Iterator[bytes]:
     middle = len(items) // 2
     yield from pack(items[:middle])
     yield from pack(items[middle:])
+
+
+def packed_rows(stage: int, items: Mapping[int, list[Item]]) -> pa.RecordBatch:
+    """Items for a stage, by grouping key, as rows."""
+    rows = [(gid, data) for gid, share in items.items() for data in pack(share)]
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([stage] * len(rows), pa.int32()),
+            pa.array([gid for gid, _ in rows], pa.int32()),
+            pa.array([data for _, data in rows], pa.binary()),
+        ],
+        schema=_ARROW_ROW,
+    )
 
 
 def unpack(data: bytes) -> list[Item]:

@@ -10,7 +10,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from tidegate.spark.packing import Item, pack, unpack
 from tidegate.spark.routing import Target
-from tidegate.spark.stage import Stage, StageOptions
+from tidegate.spark.stage import Stage
+from tidegate.spark.stage_options import StageOptions
 
 ROW_SCHEMA: Final = "stage int, gid int, payload binary"
 _STATE_KEY: Final = "name string"

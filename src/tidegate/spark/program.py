@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,10 @@ from tidegate.graph.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class OperatorRecord:
-    """Where an operator runs, what it is, and whose elements each of its inputs gets, stream by stream."""
+    """Where an operator runs, what it is, and whose elements each of its inputs gets, stream by stream.
+
+    The stage of what runs where a source is read straight into windows is -1.
+    """
 
     stage: int
     kind: str
@@ -48,11 +51,15 @@ class ProgramRecord:
         return max((record.stage for record in self.operators.values()), default=-1) + 1
 
     @staticmethod
-    def of(plan: Plan, parallelism: int) -> ProgramRecord:
+    def of(plan: Plan, parallelism: int, entered: Collection[int] = ()) -> ProgramRecord:
+        """The record of a plan; `entered` are the numbers of the nodes that need no stage."""
         graph = plan.graph
         operators = {
             graph.uid(node): OperatorRecord(
-                plan.stage_of[node.number], node.kind, _keeps_state(node), list(_inputs(node, plan))
+                -1 if node.number in entered else plan.stage_of[node.number],
+                node.kind,
+                _keeps_state(node),
+                list(_inputs(node, plan)),
             )
             for node in graph.nodes
         }
@@ -123,8 +130,8 @@ def _check_operator(uid: str, before: OperatorRecord, after: OperatorRecord, fol
         )
     if before.stage != after.stage:
         raise SnapshotError(
-            f"operator {uid!r} was in stage {before.stage} of checkpoint {folder} and is in stage {after.stage} now; "
-            "its state would not be found; start from a new checkpoint"
+            f"operator {uid!r} was {_place(before.stage)} in checkpoint {folder} and is {_place(after.stage)} now; its "
+            "state would not be found; start from a new checkpoint"
         )
     for known, names in zip(before.inputs, after.inputs, strict=False):
         if names[: len(known)] != known:
@@ -132,6 +139,10 @@ def _check_operator(uid: str, before: OperatorRecord, after: OperatorRecord, fol
                 f"operator {uid!r} read from {known} in checkpoint {folder} and reads from {names} now; streams of a "
                 "union may be added behind the others, not removed or moved; start from a new checkpoint"
             )
+
+
+def _place(stage: int) -> str:
+    return "read straight into its windows" if stage < 0 else f"in stage {stage}"
 
 
 def _keeps_state(node: Node) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from tidegate.core.hashing import stable_hash
+from tidegate.core.pane_log import encode_in_parts
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.errors import InvalidValueError, TidegateError, UserCodeError
 from tidegate.graph.nodes import (
@@ -24,7 +26,7 @@ from tidegate.graph.nodes import (
     TaskNode,
 )
 from tidegate.graph.plan import Plan
-from tidegate.spark.packing import Item, Order
+from tidegate.spark.packing import MAX_PACKET_BYTES, Columns, Item, Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,32 @@ class Outbox:
     def _progress(self, progress: Watermark | WatermarkStatus) -> None:
         item = Item(self._stage.next_order(), self._edge, self._channel, progress=progress)
         self._stage.send(self._target, item)
+
+
+class SinkOutbox(Outbox):
+    """Sends everything to a sink, many results at once as columns."""
+
+    def process_table(self, table: Any, timestamp: int) -> None:
+        for data in encode_in_parts(table, MAX_PACKET_BYTES // 2):
+            order = self._stage.next_order()
+            item = Item(order, self._edge, self._channel, None, data, timestamp, Columns())
+            self._stage.send(self._target, item)
+
+
+class ValveInput:
+    """The channel of an entry in the subtask itself: its progress goes straight into the valve of a task."""
+
+    def __init__(self, stage: Any, reader: TaskNode, input_index: int, position: int, channel: str) -> None:
+        self._deliver = partial(stage.deliver_progress, reader, input_index, f"{position}:{channel}")
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        raise AssertionError("the records of an entry travel as columns")
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        self._deliver(watermark)
+
+    def process_status(self, status: WatermarkStatus) -> None:
+        self._deliver(status)
 
 
 class Exchange:

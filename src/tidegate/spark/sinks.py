@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tidegate.core.columnar_operator import rows_of
 from tidegate.core.operator import OperatorContext
 from tidegate.core.outputs import OperatorOutput
+from tidegate.core.pane_log import decode_table
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.core.sink import SinkSpec
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
@@ -14,7 +16,7 @@ from tidegate.core.time import MIN_TIME, Clock
 from tidegate.core.valve import StatusWatermarkValve
 from tidegate.graph.nodes import ChainNode
 from tidegate.graph.plan import Plan
-from tidegate.spark.packing import METRICS_EDGE, Item, Order, unpack
+from tidegate.spark.packing import METRICS_EDGE, Columns, Item, Order, unpack
 from tidegate.spark.routing import channels_of, parse_edge
 
 
@@ -96,6 +98,7 @@ class _Sink:
     def __init__(self, node: ChainNode, plan: Plan, clock: Clock, job_id: str) -> None:
         assert isinstance(node.spec, SinkSpec)
         self.uid = plan.graph.uid(node)
+        self._node = node
         self.operator = node.spec.create()
         self.operator.has_batches = True
         self.operator.unique_id = f"{job_id}/{self.uid}" if job_id else ""
@@ -118,6 +121,11 @@ class _Sink:
         progress: Any = item.progress
         if progress is None:
             self.operator.process_element(item.value, item.timestamp)
+            return
+        if isinstance(progress, Columns):
+            make_row = self._node.streams[position].node.spec.function.make_row  # type: ignore[attr-defined]
+            for row in rows_of(decode_table(item.value), make_row):
+                self.operator.process_element(row, item.timestamp)
             return
         name = f"{position}:{item.channel}"
         if name not in self._channels:

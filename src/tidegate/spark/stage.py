@@ -6,50 +6,52 @@ Nothing here imports pyspark: a stage takes packets and a view onto state, and g
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any
 
 from tidegate.core.hashing import stable_hash
 from tidegate.core.metric_group import MetricGroup
 from tidegate.core.operator import ChainOperator, Operator, OperatorContext, TaskOperator
 from tidegate.core.outputs import OperatorOutput, Receiver, TypedReceiver
+from tidegate.core.pane_log import Blobs
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.core.sink import SinkSpec
 from tidegate.core.task import Task
 from tidegate.errors import SnapshotError
 from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
-from tidegate.graph.plan import Plan
-from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Clock, End, Item, Join, Order, Tick, tick_item
+from tidegate.spark.entry_channels import EntryChannels
+from tidegate.spark.packing import (
+    AFTER_RECORDS,
+    BEFORE_RECORDS,
+    METRICS_EDGE,
+    SINK_STAGE,
+    Clock,
+    Columns,
+    End,
+    Item,
+    Join,
+    Order,
+    Summary,
+    Tick,
+    end_item,
+    interleaved,
+    tick_item,
+)
 from tidegate.spark.routing import (
     Exchange,
     Outbox,
+    Reader,
+    SinkOutbox,
     Target,
+    ValveInput,
     edge_name,
     known_channels,
     parse_edge,
     readers_of,
     source_edge,
 )
-from tidegate.spark.state_backend import BlobCache, Blobs, BucketStore, TimerBuckets
-
-BEFORE_RECORDS: Final = -(2**62)
-AFTER_RECORDS: Final = 2**62
-TICK_MILLIS: Final = 1_000
-
-
-@dataclass(slots=True)
-class StageOptions:
-    """What all stages of a job share."""
-
-    plan: Plan
-    parallelism: int
-    auto_watermark_interval: int = 200
-    job_parameters: Mapping[str, str] = field(default_factory=dict)
-    needs_clock: bool = False
-    """Whether something may be due when nothing came: then every batch reaches every subtask of every stage."""
-    run_id: str = ""
-    """Names the run of the query, so that a stage knows the first batch after a restart."""
+from tidegate.spark.stage_options import ENTRY_STAGE, TICK_MILLIS, StageOptions
+from tidegate.spark.state_backend import BlobCache, BucketStore, PrefixedBlobs, TimerBuckets
 
 
 class Stage:
@@ -60,6 +62,7 @@ class Stage:
         self._plan = options.plan
         self._number = number
         self._subtask = subtask
+        self._blobs = blobs
         self._cache = BlobCache(blobs)
         self._meta: dict[str, Any] = self._cache.load("meta", {})
         self._is_restart = self._meta.get("run_id") != options.run_id
@@ -73,7 +76,8 @@ class Stage:
         self._tasks: dict[int, Task] = {}
         self._task_channels: dict[int, list[dict[str, int]]] = {}
         self._sources: dict[tuple[int, str], OperatorOutput] = {}
-        self._nodes = {node.number: node for node in self._plan.stages[number].nodes}
+        self._entries = EntryChannels(self, options, number)
+        self._nodes = {node.number: node for node in [*self._plan.stages[number].nodes, *self._entries.nodes]}
         self._by_uid = {self._plan.graph.uid(node): node for node in self._nodes.values()}
         self._readers = readers_of(self._plan)
 
@@ -85,7 +89,7 @@ class Stage:
         self._start()
         for operator in list(self._operators.values()):
             operator.on_clock()
-        for item in sorted(self._ranked(items), key=lambda item: (item.order, item.channel)):
+        for item in self._in_order(items):
             if not isinstance(item.progress, Clock | Tick | End):
                 self._at(item.order)
                 self._deliver(item)
@@ -93,29 +97,22 @@ class Stage:
         self._end_batch()
         if any(isinstance(item.progress, End) for item in items):
             self._end_input()
+            if self._number < ENTRY_STAGE and self._options.entries:
+                self.send(Target(ENTRY_STAGE, self._subtask), end_item())
         if self._options.needs_clock and self._number + 1 < len(self._plan.stages):
             self.send(Target(self._number + 1, self._subtask), tick_item())
         self._save()
         return iter(self._out.items())
 
-    def _ranked(self, items: list[Item]) -> list[Item]:
-        """Channels that are ordered only within themselves are interleaved by their position in the batch."""
+    def _in_order(self, items: list[Item]) -> list[Item]:
         relative = {
-            source_edge(self._plan.graph.uid(node))
-            for node in self._nodes.values()
-            if isinstance(node, SourceNode) and not getattr(node.source, "ordered_across_channels", True)
+            source_edge(uid)
+            for uid, node in self._by_uid.items()
+            if isinstance(node, SourceNode)
+            and node.number not in self._entries
+            and not getattr(node.source, "ordered_across_channels", True)
         }
-        if not relative:
-            return items
-        ranked = [item for item in items if item.edge not in relative]
-        channels: dict[tuple[str, str], list[Item]] = defaultdict(list)
-        for item in items:
-            if item.edge in relative:
-                channels[(item.edge, item.channel)].append(item)
-        for members in channels.values():
-            members.sort(key=lambda item: item.order)
-            ranked += [item._replace(order=(rank, f"{item.edge}/{item.channel}")) for rank, item in enumerate(members)]
-        return ranked
+        return sorted(interleaved(items, relative), key=lambda item: (item.order, item.channel))
 
     def _end_input(self) -> None:
         for output in list(self._sources.values()):
@@ -133,7 +130,8 @@ class Stage:
                 self._create_task(node)
             elif isinstance(node, SourceNode):
                 for channel in node.source.channels():
-                    if stable_hash(channel) % self._options.parallelism == self._subtask:
+                    is_mine = stable_hash(channel) % self._options.parallelism == self._subtask
+                    if is_mine or node.number in self._entries:
                         self._join(node, channel)
         for uid, channel in list(self._meta.get("channels", ())):
             if uid in self._by_uid:
@@ -143,7 +141,7 @@ class Stage:
         graph = self._plan.graph
         name = f"{graph.uid(node)}/{self._subtask}"
         output = self._output(node, name)
-        operator = node.spec.create()
+        operator = self._entries.specs.get(node.number, node.spec).create()
         assert isinstance(operator, TaskOperator)
         meta = self._meta.setdefault(graph.uid(node), {})
         operator.setup(self._context(node, output, meta, graph.parallelism[node.number]))
@@ -172,6 +170,7 @@ class Stage:
             store=store,
             event_timers=event,
             processing_timers=processing,
+            blobs=PrefixedBlobs(self._blobs, f"w/{uid}/"),
             job_parameters=self._options.job_parameters,
             is_restart=self._is_restart,
         )
@@ -222,7 +221,7 @@ class Stage:
         output_type = getattr(node, "output_type", None)
         for stream, receiver in self._receivers(node, channel):
             if stream.side is None:
-                typed = output_type is not None
+                typed = output_type is not None and node.number not in self._entries.specs
                 main.append(TypedReceiver(receiver, output_type, self._plan.graph.name(node)) if typed else receiver)
             else:
                 sides.setdefault(stream.side, []).append(receiver)
@@ -233,14 +232,23 @@ class Stage:
             edge = edge_name(reader, input_index, position)
             if isinstance(reader, ChainNode):
                 if isinstance(reader.spec, SinkSpec):
-                    yield stream, Outbox(self, Target(SINK_STAGE, 0), edge, channel)
-                elif self._plan.stage_of[reader.number] == self._number:
+                    yield stream, SinkOutbox(self, Target(SINK_STAGE, 0), edge, channel)
+                elif reader.number in self._nodes:
                     yield stream, self._chain(reader, channel)
                 else:
                     target = Target(self._plan.stage_of[reader.number], self._subtask)
                     yield stream, Outbox(self, target, edge, channel)
+            elif isinstance(reader, TaskNode) and node.number in self._entries:
+                yield stream, ValveInput(self, reader, input_index, position, channel)
             elif isinstance(reader, TaskNode):
                 yield stream, Exchange(self, self._plan, reader, reader.inputs[input_index].partitioning, edge, channel)
+
+    def operator(self, node: Node, channel: str) -> Operator:
+        """The instance of a chain operator for a channel, which must be open."""
+        return self._operators[(node.number, channel)]
+
+    def readers(self, node: Node) -> list[Reader]:
+        return self._readers[node.number]
 
     # Running
 
@@ -276,7 +284,9 @@ class Stage:
             )
         self._join(node, item.channel)
         output = self._sources[(node.number, item.channel)]
-        if item.progress is None:
+        if isinstance(item.progress, Summary):
+            self._entries.take_summary(node, item.channel, item.progress)
+        elif item.progress is None:
             output.collect(item.value, item.timestamp)
         elif isinstance(item.progress, Watermark | WatermarkStatus):
             output.emit(item.progress)
@@ -285,15 +295,21 @@ class Stage:
         task = self._tasks[node.number]
         if item.progress is None:
             task.operator.inputs()[input_index](item.key, item.value, item.timestamp)
-            return
+        elif isinstance(item.progress, Columns):
+            self._entries.take_columns(task.operator, node, item)
+        else:
+            self.deliver_progress(node, input_index, f"{position}:{item.channel}", item.progress)
+
+    def deliver_progress(self, node: TaskNode, input_index: int, name: str, progress: Any) -> None:
+        """Something about time on a channel of a task; its first sign lets the channel join."""
+        task = self._tasks[node.number]
         channels = self._task_channels[node.number][input_index]
-        name = f"{position}:{item.channel}"
         if name not in channels:
             channels[name] = task.add_channel(input_index)
-        if isinstance(item.progress, Watermark):
-            task.process_watermark(item.progress, input_index, channels[name])
-        elif isinstance(item.progress, WatermarkStatus):
-            task.process_status(item.progress, input_index, channels[name])
+        if isinstance(progress, Watermark):
+            task.process_watermark(progress, input_index, channels[name])
+        elif isinstance(progress, WatermarkStatus):
+            task.process_status(progress, input_index, channels[name])
 
     def _join(self, node: Node, channel: str) -> None:
         """The first sign of a channel: everybody behind it learns that it exists."""
@@ -303,7 +319,9 @@ class Stage:
             return
         channels.append(place)
         self._open_channel(node, channel)
-        if isinstance(node, SourceNode):
+        if node.number in self._entries:
+            self._entries.let_join(node, channel)
+        elif isinstance(node, SourceNode):
             self.announce(node, channel)
 
     def announce(self, node: Node, channel: str) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import cloudpickle
 
 from tidegate.core.hashing import stable_hash
+from tidegate.core.pane_log import Blobs
 from tidegate.core.state import Slots
 from tidegate.core.timers import MemoryTimerQueue, Timer
 from tidegate.errors import SnapshotError
@@ -23,14 +24,21 @@ _TIMER_BITS: Final = 14
 """Timers within 2**14 ms share a blob."""
 
 
-class Blobs(Protocol):
-    """Named blobs: the view of one subtask onto the state store."""
+class PrefixedBlobs:
+    """The blobs of one operator among those of its subtask."""
 
-    def get(self, name: str) -> bytes | None: ...
+    def __init__(self, blobs: Blobs, prefix: str) -> None:
+        self._blobs = blobs
+        self._prefix = prefix
 
-    def put(self, name: str, data: bytes) -> None: ...
+    def get(self, name: str) -> bytes | None:
+        return self._blobs.get(self._prefix + name)
 
-    def remove(self, name: str) -> None: ...
+    def put(self, name: str, data: bytes) -> None:
+        self._blobs.put(self._prefix + name, data)
+
+    def remove(self, name: str) -> None:
+        self._blobs.remove(self._prefix + name)
 
 
 class BlobCache:

@@ -13,8 +13,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, TimestampType
 
 from tidegate.core.fields import get_field
+from tidegate.core.pane_log import decode_table
 from tidegate.errors import InvalidTypeError, InvalidValueError
-from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, unpack
+from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Columns, Item, unpack
 from tidegate.spark.routing import parse_edge
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -60,16 +61,46 @@ def _unpacker(targets: Targets, schema: StructType) -> Callable[[Iterator[pa.Rec
             for stage, payload in zip(
                 batch.column("stage").to_pylist(), batch.column("payload").to_pylist(), strict=True
             ):
-                if stage == SINK_STAGE:
-                    found += _rows(payload, targets)
+                if stage != SINK_STAGE:
+                    continue
+                items = unpack(payload)
+                found += _rows(items, targets)
+                for item in items:
+                    if isinstance(item.progress, Columns):
+                        yield from _batches(item, targets, arrow_schema)
             if found:
                 yield pa.RecordBatch.from_pylist(found, schema=arrow_schema)
 
     return unpack_batches
 
 
-def _rows(payload: bytes, targets: Targets) -> Iterator[dict[str, Any]]:
-    for item in sorted(unpack(payload), key=lambda item: item.order):
+def _batches(item: Item, targets: Targets, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Results that travelled as columns."""
+    name, struct = targets[parse_edge(item.edge)[0]]
+    table = decode_table(item.value)
+    kinds = to_arrow_schema(struct, timezone="UTC")
+    columns = [_cast(table.column(index), kinds.field(index).type) for index in range(len(kinds))]
+    if name is None:
+        yield from pa.table(columns, schema=schema).to_batches()
+        return
+    whole = pa.table(columns, schema=kinds).to_struct_array().combine_chunks()
+    count = len(table)
+    parts = {"stream": pa.array([name] * count), name: whole}
+    arrays = [
+        parts[field.name].cast(field.type) if field.name in parts else pa.nulls(count, field.type) for field in schema
+    ]
+    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column as the declared type; times are in milliseconds."""
+    if pa.types.is_timestamp(kind) and pa.types.is_int64(column.type):
+        return column.cast(pa.timestamp("ms", kind.tz)).cast(kind)
+    return column.cast(kind)
+
+
+def _rows(items: list[Item], targets: Targets) -> Iterator[dict[str, Any]]:
+    for item in sorted(items, key=lambda item: item.order):
         if item.progress is not None or item.edge == METRICS_EDGE:
             continue
         name, struct = targets[parse_edge(item.edge)[0]]

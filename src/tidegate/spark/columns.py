@@ -1,0 +1,79 @@
+"""Columns of records on their way to subtasks: their time, their order, the hash of their key."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidegate.core.columnar_operator import ORDER
+from tidegate.errors import InvalidValueError
+
+CHANNEL: Final = "__channel"
+"""The column with the channel of a record."""
+
+SEQUENCE: Final = "__sequence"
+"""The column with the place of a record in its channel."""
+
+_LIMIT: Final = 2**61
+
+
+def in_order(table: pa.Table, firsts: Mapping[str, int], *, is_common_order: bool) -> pa.Table:
+    """Records with their `ORDER`: by position in the channel, then by channel; or by a sequence that all share."""
+    order = table[SEQUENCE].to_numpy()
+    channels = table[CHANNEL].combine_chunks().dictionary_encode()
+    names = [str(name) for name in channels.dictionary.to_pylist()]
+    if not is_common_order:
+        order = order - np.array([firsts[name] for name in names], np.int64)[channels.indices.to_numpy()]
+    table = table.drop_columns([SEQUENCE]).append_column(ORDER, pa.array(order))
+    return table.sort_by([(ORDER, "ascending"), (CHANNEL, "ascending")]).drop_columns([CHANNEL])
+
+
+def millis(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.int64]:
+    """A column of times in milliseconds."""
+    if column.null_count:
+        raise InvalidValueError(
+            f"with_timestamp_column: the column {name!r} is null in {column.null_count} of {len(column)} records; "
+            'filter them out, or catch them with assign_timestamps_and_watermarks(..., on_error="side_output")'
+        )
+    if pa.types.is_timestamp(column.type):
+        per_milli = {"s": None, "ms": 1, "us": 1_000, "ns": 1_000_000}[column.type.unit]
+        ticks = pc.cast(column, pa.int64()).to_numpy()
+        times: npt.NDArray[np.int64] = ticks * 1_000 if per_milli is None else ticks // per_milli
+    else:
+        times = column.to_numpy()
+        if len(times) and (times.max() > _LIMIT or times.min() < -_LIMIT):
+            raise InvalidValueError(f"with_timestamp_column: the column {name!r} has times beyond 2**61 milliseconds")
+    return times
+
+
+def key_hashes(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """A hash of each row's key that is the same in every process."""
+    total = np.zeros(len(table), np.uint64)
+    for name in names:
+        total = _mixed(total * np.uint64(31) + _hashes(table[name].combine_chunks()))
+    return total
+
+
+def _hashes(column: Any) -> npt.NDArray[np.uint64]:
+    if pa.types.is_integer(column.type) or pa.types.is_date(column.type):
+        whole = column if pa.types.is_integer(column.type) else column.cast(pa.int32())
+        filled = whole.cast(pa.int64(), safe=False).fill_null(-1)
+        return _mixed(filled.to_numpy(zero_copy_only=False).astype(np.uint64))
+    coded = column.dictionary_encode()
+    # The last place is for null.
+    hashes = np.array([*(zlib.crc32(text.encode()) for text in coded.dictionary.to_pylist()), 0], np.uint64)
+    found: npt.NDArray[np.uint64] = hashes[coded.indices.fill_null(len(hashes) - 1).to_numpy(zero_copy_only=False)]
+    return found
+
+
+def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The finalizer of splitmix64: neighbours end far apart."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

@@ -1,0 +1,124 @@
+"""Entries: sources that are read straight into windows on columns, without a stage of their own.
+
+A stage keyed by channel is needed where a generator must see every record. The built-in ones need only the highest
+timestamp: so whoever reads sends every subtask a summary for each channel, and every subtask keeps the same copies of
+the generators, their idle countdowns and the valve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from tidegate.core.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.columnar_windows import ColumnarSpec, is_columnar
+from tidegate.core.dataframe_source import DataFrameSource
+from tidegate.core.fields import FieldKey
+from tidegate.core.strategy import Ascending, Bounded, NoWatermarks, WatermarkStrategy
+from tidegate.core.timestamps import ColumnTimestampAssigner
+from tidegate.graph.nodes import ChainNode, KeyBy, SourceNode, TaskNode
+from tidegate.graph.plan import Plan
+from tidegate.spark.routing import Reader, readers_of
+
+
+@dataclass(frozen=True, slots=True)
+class WindowInput:
+    """A window operation that an entry feeds: its node, and what it does on columns."""
+
+    node: TaskNode
+    spec: ColumnarSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A source, the operator that gives its records their time, and the windows behind it."""
+
+    source: SourceNode
+    assign: ChainNode
+    windows: tuple[WindowInput, ...]
+
+    @property
+    def time_column(self) -> str:
+        spec: Any = self.assign.spec
+        column: str = spec.strategy.timestamp_assigner.column
+        return column
+
+
+def find_entries(plan: Plan, parallelism: int) -> tuple[Entry, ...]:
+    """The sources of a plan that need no stage."""
+    readers = readers_of(plan)
+    found = (_entry(node, readers) for node in plan.graph.nodes if isinstance(node, SourceNode))
+    return tuple(entry for entry in found if entry is not None and _runs_everywhere(entry, plan, parallelism))
+
+
+def with_entries(plan: Plan, parallelism: int) -> Plan:
+    """The plan with what needs no stage marked."""
+    entries = find_entries(plan, max([parallelism, *plan.graph.parallelism.values()]))
+    return replace(plan, straight=frozenset(n.number for entry in entries for n in (entry.source, entry.assign)))
+
+
+def _runs_everywhere(entry: Entry, plan: Plan, parallelism: int) -> bool:
+    return all(plan.graph.parallelism[window.node.number] == parallelism for window in entry.windows)
+
+
+def _entry(node: SourceNode, readers: dict[int, list[Reader]]) -> Entry | None:
+    if not isinstance(node.source, DataFrameSource) or len(readers[node.number]) != 1:
+        return None
+    schema = _arrow_schema(node.source)
+    assign = readers[node.number][0][0]
+    if not isinstance(assign, ChainNode) or not isinstance(assign.spec, AssignWatermarksSpec):
+        return None
+    if schema is None or assign.spec.on_error != "fail" or not _is_summarised(assign.spec.strategy, schema):
+        return None
+    windows = [_window_input(reader, schema) for reader in readers[assign.number]]
+    if not windows or None in windows:
+        return None
+    return Entry(node, assign, tuple(window for window in windows if window is not None))
+
+
+def _is_summarised(strategy: WatermarkStrategy, schema: pa.Schema) -> bool:
+    """Whether the highest timestamp says all that the generator needs, and is in a column."""
+    assigner = strategy.timestamp_assigner
+    if not isinstance(assigner, ColumnTimestampAssigner) or strategy.max_future_skew is not None:
+        return False
+    if not isinstance(strategy.generator, Bounded | Ascending | NoWatermarks):
+        return False
+    index = schema.get_field_index(assigner.column)
+    kind = schema.field(index).type if index >= 0 else None
+    return kind is not None and (pa.types.is_timestamp(kind) or pa.types.is_int64(kind))
+
+
+def _window_input(reader: Reader, schema: pa.Schema) -> WindowInput | None:
+    node, _, _, stream = reader
+    if not isinstance(node, TaskNode) or stream.side is not None or len(node.inputs) != 1:
+        return None
+    partitioning = node.inputs[0].partitioning
+    if len(node.inputs[0].streams) != 1 or not isinstance(partitioning, KeyBy):
+        return None
+    selector = partitioning.selector
+    if not isinstance(selector, FieldKey) or not all(isinstance(name, str) for name in selector.fields):
+        return None
+    names = tuple(str(name) for name in selector.fields)
+    if not is_columnar(node.spec, names, schema):
+        return None
+    spec: Any = node.spec
+    return WindowInput(node, ColumnarSpec(spec, names, schema, make_rows))
+
+
+def make_rows(names: Sequence[str]) -> Callable[..., Row]:
+    """What makes a row of Spark's from values, as the elements of a DataFrame are."""
+    make: Callable[..., Row] = Row(*names)
+    return make
+
+
+def _arrow_schema(source: DataFrameSource) -> pa.Schema | None:
+    try:
+        return to_arrow_schema(source.dataframe.schema, timezone="UTC")
+    except Exception:
+        # A column that Arrow does not carry; the source is read row by row, which says so.
+        return None

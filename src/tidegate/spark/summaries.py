@@ -1,0 +1,125 @@
+"""What reads an entry: records become partial aggregates or columns for each subtask, and a summary of each channel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from tidegate.core.columnar_operator import SLICE, TIMESTAMP
+from tidegate.core.pane_log import encode_in_parts
+from tidegate.core.slices import Slices
+from tidegate.errors import InvalidValueError
+from tidegate.spark.columns import CHANNEL, SEQUENCE, key_hashes, millis
+from tidegate.spark.packing import (
+    BEFORE_RECORDS,
+    MAX_PACKET_BYTES,
+    Columns,
+    Item,
+    Summary,
+    packed_rows,
+    tick_item,
+)
+from tidegate.spark.routing import edge_name, source_edge
+
+if TYPE_CHECKING:
+    from tidegate.spark.entry import Entry, WindowInput
+
+_ROWS_AT_ONCE: Final = 1_000_000
+_RECORDS_AT_ONCE: Final = 250_000
+_NO_PLACE: Final = (
+    "from_dataframe: the {} is null in some rows; it says where a row belongs, so fill it, or filter such rows out, "
+    "before from_dataframe"
+)
+
+
+class EntryReader:
+    """Turns batches of records into packets. It is called once for each partition of each batch, and keeps nothing.
+
+    Records come with the columns `CHANNEL`, and `SEQUENCE` where the source has one.
+    """
+
+    def __init__(
+        self, entry: Entry, uid: str, stage: int, group_keys: Sequence[int], *, has_sequence: bool, needs_clock: bool
+    ) -> None:
+        self._entry = entry
+        self._edge = source_edge(uid)
+        self._stage = stage
+        self._group_keys = tuple(group_keys)
+        self._has_sequence = has_sequence
+        self._needs_clock = needs_clock
+        self._needs_records = any(window.spec.needs_records for window in entry.windows)
+        self._position = 0
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        self._position = 0
+        if self._needs_clock:
+            yield self._packets({subtask: [tick_item()] for subtask in range(len(self._group_keys))})
+        limit = _RECORDS_AT_ONCE if self._needs_records else _ROWS_AT_ONCE
+        waiting: list[pa.RecordBatch] = []
+        count = 0
+        for batch in batches:
+            waiting.append(batch)
+            count += batch.num_rows
+            if count >= limit:
+                yield from self._read(pa.Table.from_batches(waiting))
+                waiting, count = [], 0
+        if count:
+            yield from self._read(pa.Table.from_batches(waiting))
+
+    def _read(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        times = millis(table[self._entry.time_column], self._entry.time_column)
+        table = table.append_column(TIMESTAMP, pa.array(times))
+        if self._needs_records and not self._has_sequence:
+            numbers = np.arange(self._position, self._position + len(table), dtype=np.int64)
+            table = table.append_column(SEQUENCE, pa.array(numbers))
+        if self._has_sequence and table[SEQUENCE].null_count:
+            raise InvalidValueError(_NO_PLACE.format("sequence"))
+        self._position += len(table)
+        summaries = list(self._summaries(table))
+        items = {subtask: list(summaries) for subtask in range(len(self._group_keys))}
+        for window in self._entry.windows:
+            for subtask, part in self._parts(window, table):
+                items[subtask] += self._columns(window, part)
+        yield self._packets(items)
+
+    def _summaries(self, table: pa.Table) -> Iterator[Item]:
+        calls = [(TIMESTAMP, "max")]
+        if SEQUENCE in table.column_names:
+            calls.append((SEQUENCE, "min"))
+        channels = table.group_by([CHANNEL], use_threads=False).aggregate(calls)
+        firsts = channels.column(f"{SEQUENCE}_min").to_pylist() if len(calls) > 1 else [None] * len(channels)
+        for name, highest, first in zip(
+            channels[CHANNEL].to_pylist(), channels[f"{TIMESTAMP}_max"].to_pylist(), firsts, strict=True
+        ):
+            if name is None:
+                raise InvalidValueError(_NO_PLACE.format("channel"))
+            yield Item((BEFORE_RECORDS, ""), self._edge, str(name), progress=Summary(highest, first))
+
+    def _parts(self, window: WindowInput, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """The share of each subtask: records, or partial aggregates where they say all."""
+        keys = list(window.spec.key_names)
+        if window.spec.needs_records:
+            part = table
+        else:
+            starts = Slices.of(window.spec.window.assigner).starts(table[TIMESTAMP].to_numpy())
+            part = window.spec.partials.reduce(table.append_column(SLICE, pa.array(starts)), [SLICE, *keys])
+        count = len(self._group_keys)
+        if count == 1:
+            yield 0, part
+            return
+        subtasks = key_hashes(part, keys) % np.uint64(count)
+        for subtask in range(count):
+            mine = part.filter(pa.array(subtasks == subtask))
+            if len(mine):
+                yield subtask, mine
+
+    def _columns(self, window: WindowInput, table: pa.Table) -> Iterator[Item]:
+        columns = Columns(are_records=window.spec.needs_records)
+        for data in encode_in_parts(table.combine_chunks(), MAX_PACKET_BYTES // 2):
+            yield Item((0, ""), edge_name(window.node, 0, 0), "", value=data, progress=columns)
+
+    def _packets(self, items: dict[int, list[Item]]) -> pa.RecordBatch:
+        return packed_rows(self._stage, {self._group_keys[subtask]: share for subtask, share in items.items()})

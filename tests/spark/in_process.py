@@ -1,0 +1,97 @@
+"""A job's stages in this process, without Spark: batches of a DataFrame's records in, the sinks' elements out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from tidegate.spark.columns import CHANNEL, SEQUENCE
+from tidegate.spark.dataframes import pack_rows
+from tidegate.spark.entry import find_entries
+from tidegate.spark.packing import SINK_STAGE, Clock, Item, end_item, pack, unpack
+from tidegate.spark.routing import source_edge
+from tidegate.spark.sinks import DriverSinks
+from tidegate.spark.stage import Stage
+from tidegate.spark.stage_options import StageOptions
+from tidegate.spark.summaries import EntryReader
+
+
+class Frame:
+    """As much of a streaming DataFrame as a program looks at before it runs."""
+
+    isStreaming = True  # noqa: N815
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = from_arrow_schema(schema)
+        self.columns = self.schema.names
+        self.dtypes = [(field.name, field.dataType.simpleString()) for field in self.schema]
+
+
+class Blobs:
+    def __init__(self) -> None:
+        self.data: dict[str, bytes] = {}
+
+    def get(self, name: str) -> bytes | None:
+        return self.data.get(name)
+
+    def put(self, name: str, data: bytes) -> None:
+        self.data[name] = data
+
+    def remove(self, name: str) -> None:
+        del self.data[name]
+
+
+class InProcessJob:
+    """Runs the stages of a plan, batch by batch; the sinks are those of the driver."""
+
+    def __init__(self, plan: Any, parallelism: int, *, with_entries: bool, needs_clock: bool = True) -> None:
+        entries = find_entries(plan, parallelism) if with_entries else ()
+        self.options = StageOptions(plan, parallelism, entries=entries, needs_clock=needs_clock, run_id="run")
+        self._parallelism = parallelism
+        self.blobs: dict[tuple[int, int], Blobs] = defaultdict(Blobs)
+        self.sinks = DriverSinks(plan, lambda: 0)
+        self.sinks.open()
+        self._batch = 0
+
+    def batch(self, now: int, parts: Sequence[pa.RecordBatch] = (), *, is_end: bool = False) -> None:
+        """One micro-batch; every part is read by a task of its own. Records have `CHANNEL` and `SEQUENCE`."""
+        items: dict[tuple[int, int], list[Item]] = defaultdict(list)
+        for part in parts:
+            self._read(part, items)
+        first = self.options.first_stage
+        for subtask in range(self._parallelism):
+            for stage in range(first, len(self.options.plan.stages)):
+                items[(stage, subtask)].append(Item((0, ""), "", "", progress=Clock(now)))
+            if is_end:
+                items[(first, subtask)].append(end_item())
+        for stage in range(first, len(self.options.plan.stages)):
+            for subtask in range(self._parallelism):
+                runner = Stage(self.options, stage, subtask, self.blobs[(stage, subtask)])
+                for target, sent in runner.process(items[(stage, subtask)], now):
+                    items[(target.stage, target.subtask if target.stage != SINK_STAGE else 0)] += sent
+        self.sinks.write(list(pack(items[(SINK_STAGE, 0)])) if items[(SINK_STAGE, 0)] else [], self._batch)
+        self._batch += 1
+
+    def _read(self, part: pa.RecordBatch, items: dict[tuple[int, int], list[Item]]) -> None:
+        keys = range(self._parallelism)
+        node: Any = self.options.plan.graph.nodes[0]
+        uid = self.options.plan.graph.uid(node)
+        if self.options.entries:
+            entry = self.options.entries[0]
+            reader = EntryReader(entry, uid, 1, list(keys), has_sequence=True, needs_clock=False)
+            rows = reader(iter([part]))
+        else:
+            rows = pack_rows(source_edge(uid), node.source, tuple(keys), needs_clock=False)(iter([part]))
+        for batch in rows:
+            for stage, gid, payload in zip(*(batch.column(i).to_pylist() for i in range(3)), strict=True):
+                items[(stage, gid)] += unpack(payload)
+
+
+def records(rows: Sequence[dict[str, Any]], schema_of_records: pa.Schema) -> pa.RecordBatch:
+    """Records with their channel and sequence, as a source hands them over."""
+    schema = schema_of_records.append(pa.field(CHANNEL, pa.string())).append(pa.field(SEQUENCE, pa.int64()))
+    return pa.RecordBatch.from_pylist(list(rows), schema=schema)

@@ -1,0 +1,157 @@
+"""Entries: reading straight into windows on columns gives what a stage keyed by channel gives; no JVM."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.spark.in_process import Frame, InProcessJob, records
+
+from tidegate import agg
+from tidegate.common import WatermarkStrategy
+from tidegate.datastream import CollectSink, OutputTag, StreamExecutionEnvironment
+from tidegate.datastream.window import CountTrigger, SlidingEventTimeWindows, TumblingEventTimeWindows
+from tidegate.graph.describe import as_text
+from tidegate.graph.plan import Plan
+from tidegate.spark.columns import CHANNEL, SEQUENCE
+from tidegate.spark.entry import find_entries, with_entries
+
+SCHEMA = pa.schema(
+    [
+        ("part", pa.string()),
+        ("number", pa.int64()),
+        ("user", pa.string()),
+        ("shop", pa.int32()),
+        ("ts", pa.int64()),
+        ("amount", pa.int64()),
+    ]
+)
+LATE = OutputTag("late")
+PARALLELISM = 2
+
+
+class Program:
+    """Windows over a DataFrame of three channels, one of them expected but maybe silent."""
+
+    def __init__(self, assigner: Any, lateness: int, *, has_late_output: bool, idle: bool, common: bool) -> None:
+        env = StreamExecutionEnvironment.get_execution_environment(parallelism=PARALLELISM)
+        self.results, self.late = CollectSink(), CollectSink()
+        self._is_common_order = common
+        strategy = WatermarkStrategy.for_bounded_out_of_orderness("3 ms").with_timestamp_column("ts")
+        windowed = (
+            env.from_dataframe(
+                Frame(SCHEMA), channel="part", sequence="number", channels=["x"], ordered_across_channels=common
+            )
+            .assign_timestamps_and_watermarks(strategy.with_idleness("5 ms") if idle else strategy)
+            .key_by(["user", "shop"])
+            .window(assigner)
+            .allowed_lateness(lateness)
+        )
+        if has_late_output:
+            windowed = windowed.side_output_late_data(LATE)
+        out = windowed.agg(orders=agg.count(), total=agg.sum("amount"), mean=agg.mean("amount"))
+        out.sink_to(self.results)
+        if has_late_output:
+            out.get_side_output(LATE).sink_to(self.late)
+        self.plan = Plan.of(env._graph())
+
+    def run(self, batches: list[Any], *, with_entries: bool) -> Any:
+        job = InProcessJob(self.plan, PARALLELISM, with_entries=with_entries)
+        self.results.results.clear()
+        self.late.results.clear()
+        seen = []
+        numbers: Counter[str] = Counter()
+        for index, (pause, parts) in enumerate(batches):
+            made = []
+            for part in parts:
+                rows = []
+                for channel, row in part:
+                    numbers[channel] += 1
+                    number = sum(numbers.values()) if self._is_common_order else numbers[channel]
+                    rows.append({**row, "part": channel, "number": number, CHANNEL: channel, SEQUENCE: number})
+                made.append(records(rows, SCHEMA))
+            job.batch(10 * index + pause, made)
+            seen.append(self._taken())
+        job.batch(10_000, is_end=True)
+        metrics = {
+            name: sum(values.get(name, 0) for found in job.sinks.metrics().values() for values in found)
+            for name in ("num_late_records_dropped", "num_late_records_to_side_output", "num_records_in_no_window")
+        }
+        return seen, self._taken(), metrics
+
+    def _taken(self) -> Any:
+        found = Counter(tuple(row) for row in self.results.results), [tuple(row) for row in self.late.results]
+        self.results.results.clear()
+        self.late.results.clear()
+        return found[0], sorted(found[1])
+
+
+rows = st.tuples(
+    st.sampled_from("xyz"),
+    st.fixed_dictionaries(
+        {
+            "user": st.none() | st.sampled_from("abcd"),
+            "shop": st.integers(0, 2),
+            "ts": st.integers(-20, 60),
+            "amount": st.none() | st.integers(-9, 9),
+        }
+    ),
+)
+batches = st.lists(
+    st.tuples(st.integers(0, 9), st.lists(st.lists(rows, min_size=1, max_size=8), max_size=3)), max_size=6
+)
+assigners = st.one_of(
+    st.builds(TumblingEventTimeWindows, st.integers(1, 20), st.just(0)),
+    st.builds(lambda size, slide: SlidingEventTimeWindows(size, slide), st.integers(2, 20), st.integers(1, 15)),
+)
+
+
+@pytest.mark.filterwarnings("ignore:windows of .* leave gaps")
+@settings(max_examples=150, deadline=None)
+@given(batches, assigners, st.sampled_from([0, 4]), st.booleans(), st.booleans(), st.booleans())
+def test_an_entry_gives_what_a_stage_by_channel_gives(
+    batches: Any, assigner: Any, lateness: int, has_late_output: bool, idle: bool, common: bool
+) -> None:
+    program = Program(assigner, lateness, has_late_output=has_late_output, idle=idle, common=common)
+    assert len(find_entries(program.plan, PARALLELISM)) == 1
+    expected = program.run(batches, with_entries=False)
+    assert program.run(batches, with_entries=True) == expected
+
+
+def test_a_plan_says_what_is_read_straight_into_windows() -> None:
+    program = Program(TumblingEventTimeWindows(10), 0, has_late_output=False, idle=False, common=False)
+    described = as_text(with_entries(program.plan, PARALLELISM))
+    marked = [line.split("  [")[0].strip() for line in described.splitlines() if "straight into windows" in line]
+    assert marked == ["dataframe", "assign_timestamps_and_watermarks"]
+
+
+def stream_of(env: StreamExecutionEnvironment) -> Any:
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_column("ts")
+    return env.from_dataframe(Frame(SCHEMA), channel="part").assign_timestamps_and_watermarks(strategy)
+
+
+def windows_of(stream: Any, key: Any = "user") -> Any:
+    return stream.key_by(key).window(TumblingEventTimeWindows(10))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda env: windows_of(stream_of(env).filter(bool)).agg(n=agg.count()),
+        lambda env: windows_of(stream_of(env)).agg(n=agg.collect_list("amount")),
+        lambda env: windows_of(stream_of(env)).trigger(CountTrigger.of(3)).agg(n=agg.count()),
+        lambda env: windows_of(stream_of(env)).reduce(lambda a, b: a),
+        lambda env: (
+            stream_of(env).key_by(lambda row: row["user"]).window(TumblingEventTimeWindows(10)).agg(n=agg.count())
+        ),
+        lambda env: windows_of(stream_of(env).union(stream_of(env))).agg(n=agg.count()),
+    ],
+)
+def test_what_must_see_every_record_keeps_its_stage(build: Any) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment(parallelism=PARALLELISM)
+    build(env).sink_to(CollectSink())
+    assert find_entries(Plan.of(env._graph()), PARALLELISM) == ()
