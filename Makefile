@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-core test-spark lint format transcripts conformance cluster-test faults \
-	bench-micro bench-fixed bench-check compatibility check-java oracle-parts clean
+	bench-micro bench-fixed bench-check compatibility check-java oracle-parts oracle-programs clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -90,6 +90,16 @@ $(ORACLE_READY): tests/oracle/requirements.txt
 
 oracle-parts: check-java $(READY) $(ORACLE_READY) ## Compare the core with Flink's own classes on random scripts (ORACLE="--seed 1 --record 2000")
 	@$(BIN)/python -m tests.oracle.run --environment $(ORACLE_VENV) $(ORACLE)
+
+PROGRAMS_READY := $(ORACLE_VENV)/.programs-ready
+
+$(PROGRAMS_READY): $(ORACLE_READY) tests/oracle_programs/requirements.txt
+	@echo "Adding what PyFlink needs to run programs (the first time takes some minutes) ..."
+	@$(ORACLE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/oracle_programs/requirements.txt
+	@touch $@
+
+oracle-programs: check-java $(READY) $(PROGRAMS_READY) ## Compare whole programs with Flink, random ones and examples (ORACLE="--seed 1 --count 520 --record")
+	@$(BIN)/python -m tests.oracle_programs --flink-python $(ORACLE_VENV)/bin/python $(ORACLE)
 
 compatibility: $(READY) ## Make docs/flink_compatibility.md from the code
 	@$(BIN)/python -m tools.flink_compatibility.build_table
