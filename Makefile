@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-core test-spark lint format transcripts conformance cluster-test faults \
-	bench-micro bench-fixed bench-check compatibility check-java oracle-parts oracle-programs clean
+	bench-micro bench-fixed bench-check compatibility picture check-java oracle-parts oracle-programs clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,9 @@ check-java:
 
 demo: check-java $(READY) ## Run the demo on a local Spark: watermarks of each partition, windows, late records
 	@$(BIN)/python -u -m tidegate.cli demo
+
+picture: check-java $(READY) ## Run the demo and draw it for the README
+	@$(BIN)/python -u -m tidegate.cli demo --picture docs/demo.svg
 
 test: check-java $(READY) lint test-core transcripts bench-check test-spark ## Run everything that CI runs
 

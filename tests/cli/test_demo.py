@@ -6,10 +6,13 @@ import io
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from tidegate.cli.app import call
+from tidegate.cli.demo_picture import DemoPicture
 from tidegate.cli.demo_stream import LAG, START, Fired, Listener, Sale, build, late_with_one_watermark
 from tidegate.cli.demo_view import DemoView, clock
 from tidegate.core.time import MAX_TIME, MIN_TIME
@@ -89,6 +92,33 @@ def test_picture_shows_who_is_idle_and_who_holds_the_watermark() -> None:
     assert re.search(r"silent +1 +12:00:00 +12:00:00 idle", picture)
     assert re.search(r"lagging .* <- holds the watermark", picture)
     assert "1 windows, 1 updates, 1 late" in picture
+
+
+def test_picture_file_keeps_the_moment_at_which_most_was_to_be_seen(tmp_path: Path) -> None:
+    view, _ = view_and_output(is_live=True)
+    drawn = DemoPicture(view)
+    tell(view)
+    drawn.look()
+    for name in ("steady", "lagging", "silent"):
+        view.on_partition_watermark(name, MAX_TIME)
+    view.on_watermark(MAX_TIME)
+    drawn.look()
+    drawn.write(tmp_path / "demo.svg")
+    svg = (tmp_path / "demo.svg").read_text()
+    text = re.sub(r"<[^>]*>", "", svg).replace("&#160;", " ")
+    assert "12:00:00 idle" in text
+    assert "the end" not in text
+    assert "tea from lagging: to the side output" in text
+    assert "2 records, 1 windows" in text
+    assert "font-face" not in svg
+
+
+@pytest.mark.parametrize("name", ["demo.png", "no such folder/demo.svg"])
+def test_a_picture_that_cannot_be_written_is_refused_before_the_run(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["demo", "--picture", str(tmp_path / name)]) == 2
+    assert "--picture takes a file in a folder that exists, with a name in .svg" in capsys.readouterr().err
 
 
 def test_summary_counts() -> None:

@@ -7,12 +7,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.live import Live
 
+from tidegate.cli.demo_picture import DemoPicture
 from tidegate.cli.demo_stream import build
 from tidegate.cli.demo_view import DemoView
 from tidegate.cli.doctor import check_java
@@ -33,6 +35,9 @@ _SHORT_LIVED_JVM: Final = "--driver-java-options '-XX:TieredStopAtLevel=1 -XX:+U
 def demo(
     seconds: Annotated[float, typer.Option("--seconds", help="How long the stream runs.")] = 20,
     dashboard: Annotated[bool, typer.Option("--dashboard", help="Not in this version yet.")] = False,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Write a picture of the run, too.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Show an out-of-order stream with a lagging and an idle partition, on a local Spark."""
@@ -40,17 +45,20 @@ def demo(
         raise MisuseError("--dashboard is not in this version yet; run `tidegate demo` without it")
     if seconds < SHORTEST:
         raise MisuseError(f"--seconds must be at least {SHORTEST}, got {seconds:g}: the first window needs as long")
+    if picture is not None and (picture.suffix != ".svg" or not picture.resolve().parent.is_dir()):
+        raise MisuseError(f"--picture takes a file in a folder that exists, with a name in .svg; got {picture}")
     java = check_java()
     if not java.is_good:
         raise FailureError(f"Java: {java.found}; {java.fix}")
     console = Console(highlight=False)
     view = DemoView(console, is_live=console.is_terminal)
+    drawn = DemoPicture(view)
     console.print(view.introduction(), soft_wrap=True)
     submit = os.environ.get("PYSPARK_SUBMIT_ARGS", _SHORT_LIVED_JVM)
     with environment({"PYSPARK_SUBMIT_ARGS": submit}), _quiet_stderr(is_quiet=not debug):
         job = _start(view, seconds)
         try:
-            _show(job, view, console)
+            _show(job, view, console, drawn)
             job.wait()
         except KeyboardInterrupt:
             job.stop()
@@ -58,6 +66,8 @@ def demo(
             raise
     console.print()
     console.print(view.summary(), soft_wrap=True)
+    if picture is not None:
+        drawn.write(picture)
 
 
 def _start(view: DemoView, seconds: float) -> Any:
@@ -66,17 +76,18 @@ def _start(view: DemoView, seconds: float) -> Any:
     return env.execute_async("demo")
 
 
-def _show(job: Any, view: DemoView, console: Console) -> None:
+def _show(job: Any, view: DemoView, console: Console, drawn: DemoPicture) -> None:
     """Draw until the job is over."""
     if not console.is_terminal:
-        _wait(job)
+        _wait(job, drawn)
         return
     with Live(view, console=console, refresh_per_second=5):
-        _wait(job)
+        _wait(job, drawn)
 
 
-def _wait(job: Any) -> None:
+def _wait(job: Any, drawn: DemoPicture) -> None:
     while job.status() is JobStatus.RUNNING:
+        drawn.look()
         try:
             job.wait(_POLL_SECONDS)
         except TimeoutError:

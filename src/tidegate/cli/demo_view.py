@@ -30,6 +30,7 @@ from tidegate.cli.demo_stream import (
 from tidegate.core.time import MAX_TIME, MIN_TIME
 
 _RECENT: Final = 10
+_KINDS: Final = ("window ", "update ", "late ")
 _NOTES: Final = {
     "steady": "on time, out of order",
     "lagging": f"{LAG // 1_000} s behind, with stragglers",
@@ -90,7 +91,7 @@ class DemoView(Listener):
             self._were_idle |= {view.name for view in self._partitions.values() if self._state(view) == "idle"}
             if not self._is_live:
                 partitions = "  ".join(f"{view.name} {self._state(view)}" for view in self._partitions.values())
-                self._say(Text(f"watermark  {clock(watermark)}   ({partitions})"))
+                self._print(self._stamped(Text(f"watermark  {clock(watermark)}   ({partitions})")))
 
     def on_window(self, fired: Fired) -> None:
         with self._lock:
@@ -117,6 +118,13 @@ class DemoView(Listener):
     def __rich__(self) -> Group:
         with self._lock:
             return Group(self._table(), Text(), *self._recent)
+
+    def score(self) -> int:
+        """How many of the things that there are to see are in the picture now."""
+        with self._lock:
+            kinds = {kind for line in self._recent for kind in _KINDS if kind in line.plain}
+            states = {self._state(view) for view in self._partitions.values()}
+            return len(kinds) + 2 * ("idle" in states) - 2 * ("ended" in states)
 
     def introduction(self) -> str:
         return (
@@ -168,12 +176,16 @@ class DemoView(Listener):
         return "idle" if self._watermark > view.watermark else clock(view.watermark)
 
     def _say(self, line: Text) -> None:
-        elapsed = f"{time.monotonic() - self._started:5.1f} s  "
-        whole = Text.assemble((elapsed, "dim"), line)
-        if self._is_live:
-            self._recent.append(whole)
-        else:
-            self._console.print(whole, soft_wrap=True)
+        whole = self._stamped(line)
+        self._recent.append(whole)
+        if not self._is_live:
+            self._print(whole)
+
+    def _stamped(self, line: Text) -> Text:
+        return Text.assemble((f"{time.monotonic() - self._started:5.1f} s  ", "dim"), line)
+
+    def _print(self, line: Text) -> None:
+        self._console.print(line, soft_wrap=True)
 
 
 def clock(event_time: int) -> str:
