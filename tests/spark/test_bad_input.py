@@ -80,6 +80,17 @@ def test_a_row_without_a_place_fails_the_job_with_its_column(
         count(spark, frame, key, **options)
 
 
+def test_a_row_without_a_place_fails_windows_on_columns_too(spark: Any, tmp_path: Path) -> None:
+    frame = stream(spark, tmp_path / "in", [("a", 1, at(0)), (None, 2, at(1))], SCHEMA)
+    env = environment(spark)
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_column("ts")
+    stamped = env.from_dataframe(frame, channel="shard", bounded=True).assign_timestamps_and_watermarks(strategy)
+    windows = stamped.key_by("number").window(TumblingEventTimeWindows.of("1 minute")).agg(rows=agg.count())
+    windows.sink_to(CollectSink())
+    with pytest.raises(InvalidValueError, match=r"from_dataframe: .* is null in .*filter such rows out"):
+        env.execute()
+
+
 def test_rows_of_the_same_second_keep_the_order_of_a_timestamp(spark: Any, tmp_path: Path) -> None:
     moments = [BASE + datetime.timedelta(milliseconds=m) for m in (300, 100, 500, 200, 400)]
     frame = stream(spark, tmp_path / "in", [("a", i, moment) for i, moment in enumerate(moments)], SCHEMA)
