@@ -48,6 +48,7 @@ class Once(KeyedProcessFunction):
     def on_timer(self, timestamp, ctx: "KeyedProcessFunction.OnTimerContext"):
         if self.first_at.value() == timestamp - MEMORY:
             self.first_at.clear()
+        return []
 
 
 def main():

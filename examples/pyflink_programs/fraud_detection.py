@@ -52,6 +52,7 @@ class DetectFraud(KeyedProcessFunction):
 
     def on_timer(self, timestamp, ctx: "KeyedProcessFunction.OnTimerContext"):
         self.tried_at.clear()
+        return []
 
 
 def main():
