@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-PIECES = (Path(__file__).parent / "text" / "pieces.py").read_text()
+TEXTS = Path(__file__).parent / "text"
+PIECES = "\n".join((TEXTS / name).read_text() for name in ("functions.py", "pieces.py"))
 
 
 @dataclass(frozen=True, slots=True)
