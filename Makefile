@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-core test-spark lint format transcripts conformance cluster-test faults \
-	bench-micro bench-fixed bench-check compatibility picture check-java oracle-parts oracle-programs clean
+	bench-micro bench-fixed bench-check compatibility picture check-java oracle oracle-parts oracle-programs clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -103,6 +103,8 @@ $(PROGRAMS_READY): $(ORACLE_READY) tests/oracle_programs/requirements.txt
 
 oracle-programs: check-java $(READY) $(PROGRAMS_READY) ## Compare whole programs with Flink, random ones and examples (ORACLE="--seed 1 --count 520 --record")
 	@$(BIN)/python -m tests.oracle_programs --flink-python $(ORACLE_VENV)/bin/python $(ORACLE)
+
+oracle: oracle-parts oracle-programs ## Compare with real Flink: its classes on random scripts, whole programs, examples
 
 compatibility: $(READY) ## Make docs/flink_compatibility.md from the code
 	@$(BIN)/python -m tools.flink_compatibility.build_table

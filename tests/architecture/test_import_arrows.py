@@ -22,7 +22,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "core": frozenset({"errors"}),
     "graph": frozenset({"core", "errors"}),
     "common": frozenset({"core", "graph", "errors", "_refused"}),
-    "datastream": frozenset({"core", "graph", "common", "errors", "_refused"}),
+    "datastream": frozenset({"core", "graph", "common", "ingest", "errors", "_refused"}),
     "metrics": frozenset({"core", "graph", "errors"}),
     "ingest": frozenset({"core", "errors"}),
     "local": frozenset({"core", "graph", "ingest", "metrics", "errors"}),

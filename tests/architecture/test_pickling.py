@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import cloudpickle
+import pyarrow as pa
 import pytest
 
 import tidegate
@@ -27,6 +28,7 @@ from tidegate.core.watermarks import PerEventWatermarks
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
 from tidegate.errors import TidegateError
+from tidegate.ingest.file_formats import Csv, JsonLines
 from tidegate.local.job import LocalJob, LocalOptions
 from tidegate.spark.program import OperatorRecord, ProgramRecord
 from tidegate.testing.transcript.case import Case, Failure
@@ -68,6 +70,8 @@ EXAMPLES: tuple[Any, ...] = (
     Watermark.MAX,
     OperatorRecord(1, "window", True, [["source"]]),
     ProgramRecord("job", 2, False, {"window": OperatorRecord(1, "window", True, [["source"]])}),
+    Csv(pa.schema([("user", pa.string())])),
+    JsonLines(pa.schema([("user", pa.string())])),
     timestamps.RecordTimestampAssigner(),
     timestamps.FunctionTimestampAssigner(max),
     timestamps.ColumnTimestampAssigner("ts"),

@@ -10,10 +10,10 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tidegate.spark.columns import CHANNEL, SEQUENCE
-from tidegate.spark.dataframes import pack_rows
 from tidegate.spark.entry import find_entries
 from tidegate.spark.packing import SINK_STAGE, Clock, Item, end_item, pack, unpack
 from tidegate.spark.routing import source_edge
+from tidegate.spark.row_packer import RowPacker
 from tidegate.spark.sinks import DriverSinks
 from tidegate.spark.stage import Stage
 from tidegate.spark.stage_options import StageOptions
@@ -79,13 +79,19 @@ class InProcessJob:
     def _read(self, part: pa.RecordBatch, items: dict[tuple[int, int], list[Item]]) -> None:
         keys = range(self._parallelism)
         node: Any = self.options.plan.graph.nodes[0]
-        uid = self.options.plan.graph.uid(node)
+        reader: Any
         if self.options.entries:
-            entry = self.options.entries[0]
-            reader = EntryReader(entry, uid, 1, list(keys), has_sequence=True, needs_clock=False)
-            rows = reader(iter([part]))
+            reader = EntryReader(self.options.entries[0], self.options, keys, has_sequence=True)
         else:
-            rows = pack_rows(source_edge(uid), node.source, tuple(keys), needs_clock=False)(iter([part]))
+            reader = RowPacker(
+                source_edge(self.options.plan.graph.uid(node)),
+                keys,
+                is_common_order=node.source.ordered_across_channels,
+                has_sequence=True,
+                place_columns=(),
+                needs_clock=False,
+            )
+        rows = reader(iter([part]))
         for batch in rows:
             for stage, gid, payload in zip(*(batch.column(i).to_pylist() for i in range(3)), strict=True):
                 items[(stage, gid)] += unpack(payload)

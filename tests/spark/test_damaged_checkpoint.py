@@ -18,8 +18,6 @@ pytestmark = pytest.mark.spark
 
 SCHEMA = "user string, at long"
 
-needs_folder = pytest.mark.xfail(reason="the job does not tell translate() its folder yet", strict=False)
-
 
 class Job:
     """A job that was run, with more to read when it is started again."""
@@ -97,11 +95,11 @@ def damage(folder: Path, patterns: list[str], how: Callable[[bytes], bytes]) -> 
         "program.json",
         "sinks.state",
         "spool.note",
-        pytest.param("query/metadata", marks=needs_folder),
-        pytest.param("query/offsets/0", marks=needs_folder),
-        pytest.param("query/commits/0", marks=needs_folder),
-        pytest.param("query/sources/1/0", marks=needs_folder),
-        pytest.param("query/state/0/_metadata/v2/0", marks=needs_folder),
+        "query/metadata",
+        "query/offsets/0",
+        "query/commits/0",
+        "query/sources/1/0",
+        "query/state/0/_metadata/v2/0",
     ],
 )
 def test_a_damaged_file_is_named(job: Job, name: str, how: Callable[[bytes], bytes]) -> None:
@@ -112,7 +110,6 @@ def test_a_damaged_file_is_named(job: Job, name: str, how: Callable[[bytes], byt
     assert str(job.checkpoint / name) in str(caught.value)
 
 
-@needs_folder
 @pytest.mark.parametrize("how", [garbage, empty])
 def test_state_that_cannot_be_loaded_is_told(job: Job, how: Callable[[bytes], bytes]) -> None:
     job.restore()
@@ -134,7 +131,6 @@ def test_a_checkpoint_that_was_moved_is_told(job: Job, tmp_path: Path) -> None:
     assert str(job.checkpoint) in str(caught.value)
 
 
-@needs_folder
 def test_a_restored_checkpoint_goes_on(job: Job) -> None:
     job.restore()
     damage(job.checkpoint, ["query/offsets/0"], garbage)

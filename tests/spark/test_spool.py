@@ -92,6 +92,15 @@ def test_no_file_takes_the_name_of_one_that_spark_has_deleted(tmp_path: Path) ->
     assert Spool(tmp_path / "spool", (0, 1)).note == "one"
 
 
+@pytest.mark.parametrize("keep", [0, 1])
+def test_a_file_that_lost_lines_is_refused(tmp_path: Path, keep: int) -> None:
+    Spool(tmp_path / "spool", (0, 1)).write({(0, 0): TICK[(0, 0)], (0, 1): TICK[(0, 0)]})
+    (file,) = (tmp_path / "spool").iterdir()
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:keep]))
+    with pytest.raises(SnapshotError, match=f"has {keep} lines where it should have 2; restore the checkpoint"):
+        Spool(tmp_path / "spool", (0, 1))
+
+
 @pytest.mark.parametrize(("name", "damage"), [("spool.note", b"half"), ("spool.next", b"\xff?")])
 def test_a_damaged_file_beside_the_spool_is_refused(tmp_path: Path, name: str, damage: bytes) -> None:
     Spool(tmp_path / "spool", (0, 1)).write(TICK, "one")

@@ -27,6 +27,7 @@ from tidegate.graph import describe
 from tidegate.graph.builder import ProgramBuilder
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
+from tidegate.ingest.column_files import ColumnFiles
 
 
 class StreamExecutionEnvironment(EnvironmentSettings):
@@ -114,6 +115,10 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             )
         strategy = WatermarkStrategy.of(watermark_strategy)
         stream = self._source(source, "source", type_info).name(source_name)
+        if type_info is None and isinstance(source, ColumnFiles):
+            from tidegate.spark.entry import struct_of
+
+            stream = DataStream(self, stream._streams, as_type(struct_of(source.schema), "from_source"))
         if isinstance(strategy.generator, NoWatermarks) and isinstance(
             strategy.timestamp_assigner, RecordTimestampAssigner
         ):

@@ -7,7 +7,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.graph.nodes import SourceNode
+from tidegate.ingest.column_files import ColumnFiles
 from tidegate.spark.dataframes import entry_rows, source_rows
+from tidegate.spark.file_stream import file_config, file_rows
 from tidegate.spark.processor import ROW_SCHEMA, StageProcessor
 from tidegate.spark.spool import LINE_PATTERN, Spool
 from tidegate.spark.stage_options import StageOptions
@@ -23,9 +25,15 @@ def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, gro
     )
     entries = {entry.source.number: entry for entry in options.entries}
     for node in options.plan.graph.nodes:
-        if node.number in entries:
+        if not isinstance(node, SourceNode):
+            continue
+        source = node.source
+        if isinstance(source, ColumnFiles):
+            config = file_config(node, entries.get(node.number), options, group_keys, spool.folder.parent / "files")
+            rows = rows.unionByName(file_rows(session, config))
+        elif node.number in entries:
             rows = rows.unionByName(entry_rows(entries[node.number], options, group_keys))
-        elif isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource):
+        elif isinstance(source, DataFrameSource):
             rows = rows.unionByName(source_rows(node, options, group_keys))
     for stage in options.plan.stages[options.first_stage :]:
         timed = rows.withColumn("now", F.unix_millis(F.current_timestamp()))

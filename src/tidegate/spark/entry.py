@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
 
 from tidegate.core.assign_watermarks import AssignWatermarksSpec
 from tidegate.core.columnar_windows import ColumnarSpec, is_columnar
@@ -23,6 +24,7 @@ from tidegate.core.strategy import Ascending, Bounded, NoWatermarks, WatermarkSt
 from tidegate.core.timestamps import ColumnTimestampAssigner
 from tidegate.graph.nodes import ChainNode, KeyBy, SourceNode, TaskNode
 from tidegate.graph.plan import Plan
+from tidegate.ingest.column_files import ColumnFiles
 from tidegate.spark.routing import Reader, readers_of
 
 
@@ -48,6 +50,18 @@ class Entry:
         column: str = spec.strategy.timestamp_assigner.column
         return column
 
+    @property
+    def needs_records(self) -> bool:
+        """Whether some of the windows must see records."""
+        return any(window.spec.needs_records for window in self.windows)
+
+    def needed(self, columns: Sequence[str]) -> list[str]:
+        """Those of the columns that the windows need: all if late records leave as they came."""
+        if any(window.spec.window.late_output is not None for window in self.windows):
+            return list(columns)
+        needed = {self.time_column, *(n for w in self.windows for n in (*w.spec.key_names, *w.spec.partials.fields))}
+        return [name for name in columns if name in needed]
+
 
 def find_entries(plan: Plan, parallelism: int) -> tuple[Entry, ...]:
     """The sources of a plan that need no stage."""
@@ -67,7 +81,7 @@ def _runs_everywhere(entry: Entry, plan: Plan, parallelism: int) -> bool:
 
 
 def _entry(node: SourceNode, readers: dict[int, list[Reader]]) -> Entry | None:
-    if not isinstance(node.source, DataFrameSource) or len(readers[node.number]) != 1:
+    if not isinstance(node.source, DataFrameSource | ColumnFiles) or len(readers[node.number]) != 1:
         return None
     schema = _arrow_schema(node.source)
     assign = readers[node.number][0][0]
@@ -116,7 +130,15 @@ def make_rows(names: Sequence[str]) -> Callable[..., Row]:
     return make
 
 
-def _arrow_schema(source: DataFrameSource) -> pa.Schema | None:
+def struct_of(schema: pa.Schema) -> StructType:
+    """Columns of Arrow's as Spark has them."""
+    struct: StructType = from_arrow_schema(schema)
+    return struct
+
+
+def _arrow_schema(source: DataFrameSource | ColumnFiles) -> pa.Schema | None:
+    if isinstance(source, ColumnFiles):
+        return source.schema
     try:
         return to_arrow_schema(source.dataframe.schema, timezone="UTC")
     except Exception:

@@ -20,6 +20,7 @@ from tidegate.errors import ClosedError
 from tidegate.graph.nodes import SourceNode
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
+from tidegate.ingest.column_files import ColumnFiles
 from tidegate.spark.batch_folder import BatchFolder, sink_payloads
 from tidegate.spark.batch_states import BatchStates
 from tidegate.spark.clock import needs_clock
@@ -85,10 +86,10 @@ class SparkJob:
         self._sink_states = BatchStates(self._folder / "sinks.state", self.sinks.snapshot())
         self.sinks.restore(self._sink_states.last)
         self._writing = threading.Lock()
-        self._frames = [
+        self._streams = [
             node.source
             for node in graph.nodes
-            if isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource)
+            if isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource | ColumnFiles)
         ]
         self._is_stopping = False
         self._is_draining = False
@@ -135,12 +136,12 @@ class SparkJob:
 
     def _complete(self) -> None:
         """Everything has been read: process it, and if the input has ended, end time."""
-        if not self._frames:
+        if not self._streams:
             self.process_all()
             self._save_end()
             return
         self._supervise(self._await_query)
-        if self._is_draining or all(source.is_bounded for source in self._frames):
+        if self._is_draining or all(source.is_bounded for source in self._streams):
             self.end_input()
             self.start()
             self._supervise(self._await_query)
@@ -173,7 +174,7 @@ class SparkJob:
                 action()
             except Exception as error:
                 if attempt == _ATTEMPTS or not is_transient(error):
-                    raise translate(error) from error
+                    raise translate(error, self._folder) from error
                 self.start()
             else:
                 return
@@ -213,17 +214,21 @@ class SparkJob:
             self._is_open = True
         session = get_session(self._options.spark, self._parallelism)
         with applied_settings(session, self._parallelism):
-            self._query = (
+            writer = (
                 compile_plan(session, self._stage_options, self.spool, self._keys)
                 .writeStream.queryName(self._name.replace("`", "'"))
                 .foreachBatch(self._batch_function(session))
                 .option("checkpointLocation", str(self._folder / "query"))
                 .trigger(**self._trigger())
-                .start()
             )
+            try:
+                self._query = writer.start()
+            except Exception as error:
+                raise translate(error, self._folder) from error
 
     def _trigger(self) -> dict[str, Any]:
-        if self._options.trigger == "availableNow" or (self._is_draining and self._frames):
+        ends = bool(self._streams) and (self._is_draining or all(source.is_bounded for source in self._streams))
+        if self._options.trigger == "availableNow" or ends:
             return {"availableNow": True}
         return {"processingTime": self._options.trigger}
 

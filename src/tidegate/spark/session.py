@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -45,6 +46,7 @@ def get_session(spark: Any, parallelism: int) -> SparkSession:
     )
     for name, value in json.loads(os.environ.get("TIDEGATE_CONF", "{}")).items():
         builder = builder.config(name, value)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     with quiet_children():
         session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")

@@ -38,7 +38,7 @@ class Spool:
         self._note_file = folder.parent / "spool.note"
         self._noted, self._note = self._load_note()
         self._complete_last()
-        numbers = [int(path.stem) for path in folder.glob("*.txt")]
+        numbers = [_checked_number(path) for path in folder.glob("*.txt")]
         self._next = max([self._reserved, *(number + 1 for number in numbers)])
 
     @property
@@ -62,25 +62,22 @@ class Spool:
         with self._lock:
             self._reserve()
             # Spark ignores names that begin with a dot, so the file is seen only when it is whole.
-            hidden = self._hidden(self._next)
-            hidden.write_text("".join(lines), encoding="ascii")
+            hidden = self._folder / f".{self._next:012d}-{len(lines)}.tmp"
+            with hidden.open("w", encoding="ascii") as file:
+                file.writelines(lines)
+                file.flush()
+                os.fsync(file.fileno())
             if note is not None:
                 self._noted, self._note = self._next, note
                 self._save_note()
-            os.replace(hidden, self._visible(self._next))
+            _appear(hidden)
             self._next += 1
-
-    def _hidden(self, number: int) -> Path:
-        return self._folder / f".{number:012d}.tmp"
-
-    def _visible(self, number: int) -> Path:
-        return self._folder / f"{number:012d}.txt"
 
     def _complete_last(self) -> None:
         """A file whose note was saved before a crash appears now; one without a note never was."""
         for hidden in self._folder.glob(".*.tmp"):
-            if hidden == self._hidden(self._noted):
-                os.replace(hidden, self._visible(self._noted))
+            if int(hidden.stem[1:].partition("-")[0]) == self._noted:
+                _appear(hidden)
             else:
                 hidden.unlink()
 
@@ -116,3 +113,19 @@ class Spool:
         temporary = self._note_file.with_suffix(".tmp")
         temporary.write_bytes(cloudpickle.dumps((self._noted, self._note)))
         os.replace(temporary, self._note_file)
+
+
+def _appear(hidden: Path) -> None:
+    os.replace(hidden, hidden.with_name(hidden.stem[1:] + ".txt"))
+
+
+def _checked_number(path: Path) -> int:
+    """The number of a file, which must have as many lines as its name says: Spark would read fewer without a word."""
+    number, _, lines = path.stem.partition("-")
+    found = path.read_bytes().count(b"\n")
+    if not lines.isdigit() or found != int(lines):
+        raise SnapshotError(
+            f"{path} has {found} lines where it should have {lines or '?'}; restore the checkpoint from a copy, or "
+            "start from a new one"
+        )
+    return int(number)

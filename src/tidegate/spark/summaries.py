@@ -23,6 +23,7 @@ from tidegate.spark.packing import (
     tick_item,
 )
 from tidegate.spark.routing import edge_name, source_edge
+from tidegate.spark.stage_options import ENTRY_STAGE, StageOptions
 
 if TYPE_CHECKING:
     from tidegate.spark.entry import Entry, WindowInput
@@ -41,16 +42,13 @@ class EntryReader:
     Records come with the columns `CHANNEL`, and `SEQUENCE` where the source has one.
     """
 
-    def __init__(
-        self, entry: Entry, uid: str, stage: int, group_keys: Sequence[int], *, has_sequence: bool, needs_clock: bool
-    ) -> None:
+    def __init__(self, entry: Entry, options: StageOptions, group_keys: Sequence[int], *, has_sequence: bool) -> None:
         self._entry = entry
-        self._edge = source_edge(uid)
-        self._stage = stage
+        self._edge = source_edge(options.plan.graph.uid(entry.source))
         self._group_keys = tuple(group_keys)
         self._has_sequence = has_sequence
-        self._needs_clock = needs_clock
-        self._needs_records = any(window.spec.needs_records for window in entry.windows)
+        self._needs_clock = options.needs_clock
+        self._needs_records = entry.needs_records
         self._position = 0
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -122,4 +120,4 @@ class EntryReader:
             yield Item((0, ""), edge_name(window.node, 0, 0), "", value=data, progress=columns)
 
     def _packets(self, items: dict[int, list[Item]]) -> pa.RecordBatch:
-        return packed_rows(self._stage, {self._group_keys[subtask]: share for subtask, share in items.items()})
+        return packed_rows(ENTRY_STAGE, {self._group_keys[subtask]: share for subtask, share in items.items()})

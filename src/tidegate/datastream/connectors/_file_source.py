@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
+from tidegate.common.row import Row
 from tidegate.core.source import Source
 from tidegate.datastream.connectors._local_paths import as_local_path
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
+from tidegate.ingest.column_files import ColumnFiles, Limits
+from tidegate.ingest.file_formats import Csv, JsonLines, Parquet
+from tidegate.ingest.schemas import as_arrow_schema
 
 _OPENERS: Final[Mapping[str, Callable[[Path], Any]]] = {
     ".gz": gzip.open,
@@ -99,6 +103,56 @@ class FileSource(Source):
     def for_bulk_file_format(bulk_format: Any, *paths: str) -> NoReturn:
         raise UnsupportedError("for_bulk_file_format: files are read by lines; use for_record_stream_format")
 
+    @staticmethod
+    def parquet(
+        path: str,
+        *,
+        watch: bool = False,
+        channel: str | None = None,
+        max_files_per_batch: int | None = None,
+        max_rows_per_batch: int | None = None,
+        max_bytes_per_batch: int | None = None,
+    ) -> ColumnFiles:
+        """Parquet files of a folder. Elements are rows; `watch` waits for more files.
+
+        The files of each sub-folder are a channel, or the rows of each value of the column `channel`. On Spark the
+        workers read them, and windows with `agg` start where they are read.
+        """
+        limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
+        return ColumnFiles(Parquet(), _folder(path), make_rows, watch=watch, channel=channel, limits=limits)
+
+    @staticmethod
+    def csv(
+        path: str,
+        schema: Any,
+        *,
+        header: bool = True,
+        delimiter: str = ",",
+        watch: bool = False,
+        channel: str | None = None,
+        max_files_per_batch: int | None = None,
+        max_bytes_per_batch: int | None = None,
+    ) -> ColumnFiles:
+        """CSV files of a folder, with these columns: DDL text, a StructType or a pyarrow.Schema. Else as `parquet`."""
+        file_format = Csv(as_arrow_schema(schema), header, delimiter)
+        limits = Limits(max_files_per_batch, None, max_bytes_per_batch)
+        return ColumnFiles(file_format, _folder(path), make_rows, watch=watch, channel=channel, limits=limits)
+
+    @staticmethod
+    def json_lines(
+        path: str,
+        schema: Any,
+        *,
+        watch: bool = False,
+        channel: str | None = None,
+        max_files_per_batch: int | None = None,
+        max_bytes_per_batch: int | None = None,
+    ) -> ColumnFiles:
+        """Files with a JSON object on each line, of which these columns are read. Else as `csv`."""
+        limits = Limits(max_files_per_batch, None, max_bytes_per_batch)
+        file_format = JsonLines(as_arrow_schema(schema))
+        return ColumnFiles(file_format, _folder(path), make_rows, watch=watch, channel=channel, limits=limits)
+
     def channels(self) -> Sequence[str]:
         return tuple(self._paths)
 
@@ -156,3 +210,19 @@ def _files(path: Path) -> Iterator[Path]:
     for entry in sorted(path.iterdir(), key=lambda entry: entry.name):
         if not entry.name.startswith(_HIDDEN):
             yield from _files(entry)
+
+
+def make_rows(names: Sequence[str]) -> Callable[..., Row]:
+    """What makes an element of the values of a row."""
+    fields = list(names)
+
+    def make(*values: Any) -> Row:
+        row = Row(*values)
+        row.set_field_names(fields)
+        return row
+
+    return make
+
+
+def _folder(path: str) -> str:
+    return str(as_local_path(path, "FileSource"))

@@ -1,0 +1,105 @@
+"""A folder of files with columns as a source: one channel, or one for each sub-folder or each value of a column."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tidegate.core.source import Source
+from tidegate.errors import InvalidValueError
+from tidegate.ingest.file_formats import FileFormat, FilePart
+
+_HIDDEN: Final = (".", "_")
+_POLL_SECONDS: Final = 0.5
+
+MakeRows = Callable[[Sequence[str]], Callable[..., Any]]
+"""Takes names and gives what makes an element of values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one batch may read at most; None for no limit. One file is always read whole."""
+
+    files: int | None = None
+    rows: int | None = None
+    bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("files", "rows", "bytes"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise InvalidValueError(f"FileSource: max_{name}_per_batch must be a number from 1 on, got {value!r}")
+
+
+class ColumnFiles(Source):
+    """The files of a folder, in the order of their names; hidden ones, that begin with a dot or `_`, are left out.
+
+    The files of each sub-folder are a channel of their own; `channel` names a column instead, each of whose values is
+    one. With `watch` new files are read as they come, and the source never ends. A file must appear whole: write it
+    under a hidden name and rename it.
+    """
+
+    ordered_across_channels = False
+
+    def __init__(
+        self,
+        file_format: FileFormat,
+        path: str,
+        make_rows: MakeRows,
+        *,
+        watch: bool = False,
+        channel: str | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.format = file_format
+        self.path = Path(path).absolute()
+        if not self.path.exists():
+            raise InvalidValueError(f"FileSource: there is no {self.path}")
+        self.is_bounded = not watch
+        self.is_blocking = watch
+        self.limits = limits or Limits()
+        self._make_rows = make_rows
+        self.schema = file_format.schema([path for _, path in self.files()])
+        self.channel = channel
+        if channel is not None and self.schema.get_field_index(channel) < 0:
+            raise InvalidValueError(
+                f"FileSource: there is no column {channel!r}; the files have {', '.join(self.schema.names)}"
+            )
+
+    def files(self) -> list[tuple[str, Path]]:
+        """The files that are there, in order, with the channel that each belongs to by its folder."""
+        if self.path.is_file():
+            return [("", self.path)]
+        found = [
+            (str(path.parent.relative_to(self.path)).removeprefix("."), path)
+            for path in self.path.rglob("*")
+            if path.is_file() and not any(p.startswith(_HIDDEN) for p in path.relative_to(self.path).parts)
+        ]
+        return sorted(found, key=lambda place: (place[1].name, place[0]))
+
+    def channels(self) -> Sequence[str]:
+        """The channels that are there; those of a column are known when its values are."""
+        if self.channel is not None:
+            return ()
+        return tuple(sorted({channel for channel, _ in self.files()})) or ("",)
+
+    def read(self, channel: str) -> Iterator[Any]:
+        """The elements of a channel, for the local runtime."""
+        seen: set[Path] = set()
+        while True:
+            for folder, path in self.files():
+                if path not in seen and folder == channel:
+                    seen.add(path)
+                    for part in self.format.parts(path):
+                        yield from self._rows(part)
+            if self.is_bounded:
+                return
+            time.sleep(_POLL_SECONDS)
+
+    def _rows(self, part: FilePart) -> Iterator[Any]:
+        make = self._make_rows(self.schema.names)
+        for batch in self.format.read(part, self.schema.names):
+            yield from (make(*values) for values in zip(*(c.to_pylist() for c in batch.columns), strict=True))

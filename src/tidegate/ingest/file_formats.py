@@ -1,0 +1,147 @@
+"""Files of columns: parquet, CSV and JSON lines, read as Arrow batches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from tidegate.errors import InvalidValueError
+
+_BATCH_ROWS = 250_000
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A part of a file that can be read by itself: some of its row groups, None for all. `first_row` is its place."""
+
+    path: str
+    groups: tuple[int, ...] | None = None
+    first_row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a file says of itself without being read: rows, and the span of a column of times; None if it does not."""
+
+    rows: int | None = None
+    span: tuple[Any, Any] | None = None
+
+
+class FileFormat(ABC):
+    """How files become columns."""
+
+    @abstractmethod
+    def schema(self, files: Sequence[Path]) -> pa.Schema:
+        """The columns of these files."""
+
+    @abstractmethod
+    def read(self, part: FilePart, columns: Sequence[str]) -> Iterator[pa.RecordBatch]: ...
+
+    def facts(self, path: Path, time_column: str | None) -> FileFacts:
+        return FileFacts()
+
+    def parts(self, path: Path) -> list[FilePart]:
+        """The parts of a file, in order."""
+        return [FilePart(str(path))]
+
+
+@dataclass(frozen=True, slots=True)
+class Parquet(FileFormat):
+    def schema(self, files: Sequence[Path]) -> pa.Schema:
+        if not files:
+            raise InvalidValueError("FileSource.parquet: there is no file yet that says what the columns are")
+        return _explained(files[0], lambda: pa.parquet.read_schema(files[0]).remove_metadata())
+
+    def read(self, part: FilePart, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with pa.parquet.ParquetFile(part.path) as file:
+            groups = None if part.groups is None else list(part.groups)
+            yield from file.iter_batches(_BATCH_ROWS, groups, list(columns), use_threads=False)
+
+    def facts(self, path: Path, time_column: str | None) -> FileFacts:
+        metadata = _explained(path, lambda: pa.parquet.read_metadata(path))
+        rows = metadata.num_rows
+        if time_column is None or not rows:
+            return FileFacts(rows)
+        index = metadata.schema.to_arrow_schema().get_field_index(time_column)
+        groups = [metadata.row_group(number).column(index) for number in range(metadata.num_row_groups)]
+        if any(group.statistics is None or not group.statistics.has_min_max for group in groups):
+            return FileFacts(rows)
+        span = min(g.statistics.min for g in groups), max(g.statistics.max for g in groups)
+        return FileFacts(rows, span)
+
+    def parts(self, path: Path) -> list[FilePart]:
+        metadata = pa.parquet.read_metadata(path)
+        found: list[FilePart] = []
+        first = 0
+        for number in range(metadata.num_row_groups):
+            found.append(FilePart(str(path), (number,), first))
+            first += metadata.row_group(number).num_rows
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Csv(FileFormat):
+    """Text with a line for each record, the names of the columns in the first unless `header` is false."""
+
+    columns: pa.Schema
+    header: bool = True
+    delimiter: str = ","
+
+    def schema(self, files: Sequence[Path]) -> pa.Schema:
+        return self.columns
+
+    def read(self, part: FilePart, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        options = pa.csv.ConvertOptions(
+            column_types={field.name: field.type for field in self.columns},
+            include_columns=list(columns),
+            strings_can_be_null=True,
+        )
+        names = None if self.header else self.columns.names
+        try:
+            with pa.csv.open_csv(
+                part.path,
+                read_options=pa.csv.ReadOptions(column_names=names, block_size=8 << 20, use_threads=False),
+                parse_options=pa.csv.ParseOptions(delimiter=self.delimiter),
+                convert_options=options,
+            ) as reader:
+                yield from reader
+        except (pa.ArrowInvalid, KeyError) as error:
+            raise InvalidValueError(f"{part.path} is not the CSV that was declared: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines(FileFormat):
+    """An object on each line."""
+
+    columns: pa.Schema
+
+    def schema(self, files: Sequence[Path]) -> pa.Schema:
+        return self.columns
+
+    def read(self, part: FilePart, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if not Path(part.path).stat().st_size:
+            return
+        parse = pa.json.ParseOptions(explicit_schema=self.columns, unexpected_field_behavior="ignore")
+        try:
+            with pa.json.open_json(
+                part.path, read_options=pa.json.ReadOptions(use_threads=False), parse_options=parse
+            ) as reader:
+                for batch in reader:
+                    yield batch.select(list(columns))
+        except pa.ArrowInvalid as error:
+            raise InvalidValueError(f"{part.path} is not the JSON that was declared: {error}") from error
+
+
+def _explained(path: Path, read: Any) -> Any:
+    try:
+        return read()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidValueError(f"{path} cannot be read as parquet: {error}") from error

@@ -1,0 +1,119 @@
+"""Which files a batch reads: offsets, limits, alignment, crashes; no JVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from tidegate.datastream.connectors.file_system import FileSource
+from tidegate.errors import SnapshotError
+from tidegate.ingest.column_files import Limits
+from tidegate.spark.file_log import FileLog
+
+
+def write(folder: Path, name: str, first: int, rows: int = 10) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    pa.parquet.write_table(
+        pa.table({"ts": pa.array(range(first, first + rows), pa.int64())}), folder / f"{name}.parquet"
+    )
+
+
+def log_of(folder: Path, **options: Any) -> FileLog:
+    return FileLog(folder / "log", FileSource.parquet(str(folder / "in"), **options), "ts")
+
+
+def names(log: FileLog, start: dict[str, int], end: dict[str, int]) -> list[str]:
+    return [Path(file.path).stem for _, file in log.between(start, end)]
+
+
+def test_a_batch_reads_the_same_files_again_whatever_came_since(tmp_path: Path) -> None:
+    write(tmp_path / "in", "b", 0)
+    log = log_of(tmp_path)
+    log.discover()
+    end = log.end()
+    write(tmp_path / "in", "a", 0)
+    again = log_of(tmp_path)
+    again.discover()
+    assert names(again, {}, end) == ["b"]
+    assert names(again, end, again.end()) == ["a"]
+
+
+def test_a_line_that_a_crash_cut_is_found_again(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a", 0)
+    log_of(tmp_path).discover()
+    text = (tmp_path / "log").read_text()
+    (tmp_path / "log").write_text(text + text[:20])
+    write(tmp_path / "in", "b", 0)
+    log = log_of(tmp_path)
+    log.discover()
+    assert names(log, {}, log.end()) == ["a", "b"]
+    assert log_of(tmp_path).end() == {"": 2}
+
+
+@pytest.mark.parametrize("damage", ["no json\n", '{"x": 1}\n'])
+def test_a_damaged_log_is_refused(tmp_path: Path, damage: str) -> None:
+    write(tmp_path / "in", "a", 0)
+    (tmp_path / "log").write_text(damage)
+    with pytest.raises(SnapshotError, match=r"log cannot be read .* choose another checkpoint folder"):
+        log_of(tmp_path)
+
+
+def test_a_log_from_another_time_than_the_checkpoint_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a", 0)
+    with pytest.raises(SnapshotError, match="knows fewer files of the folder than the checkpoint has read"):
+        log_of(tmp_path).between({}, {"": 1})
+
+
+@pytest.mark.parametrize(
+    ("limits", "counts"),
+    [
+        (Limits(), [4]),
+        (Limits(files=3), [3, 1]),
+        (Limits(rows=20), [2, 2]),
+        (Limits(rows=5), [1, 1, 1, 1]),
+        (Limits(bytes=1), [1, 1, 1, 1]),
+    ],
+)
+def test_limits_hold_a_batch_and_always_let_a_file_through(tmp_path: Path, limits: Limits, counts: list[int]) -> None:
+    for number in range(4):
+        write(tmp_path / "in", str(number), 10 * number)
+    log = log_of(tmp_path)
+    log.discover()
+    found, offset = [], {"": 0}
+    while offset != log.end():
+        following = log.next_offset(offset, log.end(), limits)
+        found.append(following[""] - offset[""])
+        offset = following
+    assert found == counts
+
+
+def test_channels_are_read_in_turn(tmp_path: Path) -> None:
+    for channel in ("x", "y"):
+        for number in range(3):
+            write(tmp_path / "in" / channel, str(number), number)
+    log = log_of(tmp_path)
+    log.discover()
+    assert log.next_offset({}, log.end(), Limits(files=3)) == {"x": 2, "y": 1}
+
+
+def test_a_channel_that_is_too_far_ahead_waits(tmp_path: Path) -> None:
+    """Channel x has ten rows of time a file, y one hundred; with a drift of 30 y waits for x."""
+    for number in range(20):
+        write(tmp_path / "in" / "x", f"{number:02d}", 10 * number)
+    for number in range(2):
+        write(tmp_path / "in" / "y", f"{number:02d}", 100 * number, 100)
+    log = log_of(tmp_path)
+    log.discover()
+    offset: dict[str, int] = {"x": 0, "y": 0}
+    steps = []
+    while offset != log.end():
+        offset = log.next_offset(offset, log.end(), Limits(files=2), 30)
+        steps.append((offset["x"], offset["y"]))
+    # y has read its first file, up to 99, and goes on when x is at 69 or later. Without more files x holds nobody back.
+    first_with_two = next(step for step in steps if step[1] == 2)
+    assert first_with_two[0] >= 7
+    assert steps[-1] == (20, 2)

@@ -1,0 +1,101 @@
+"""Files read by the workers, on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from tidegate import agg
+from tidegate.common import WatermarkStrategy
+from tidegate.datastream import CollectSink, OutputTag, StreamExecutionEnvironment
+from tidegate.datastream.connectors.file_system import FileSource
+from tidegate.datastream.window import TumblingEventTimeWindows
+
+pytestmark = pytest.mark.spark
+
+STRATEGY = WatermarkStrategy.for_bounded_out_of_orderness("10 seconds").with_timestamp_column("ts")
+FILES = 6
+
+
+def write_files(folder: Path, first: int, count: int) -> None:
+    """Two channels, a minute in each file; in the fourth file one record is nearly three minutes old."""
+    for number in range(first, first + count):
+        for channel in ("eu", "us"):
+            times = [number * 60_000 + second * 1_000 for second in range(0, 60, 10)]
+            times[-1] -= 170_000 if number == 3 and channel == "eu" else 0
+            table = pa.table(
+                {
+                    "user": pa.array([f"u{i % 2}" for i in range(6)]),
+                    "ts": pa.array([time * 1_000 for time in times], pa.timestamp("us", "UTC")),
+                    "amount": pa.array(range(6), pa.int64()),
+                }
+            )
+            (folder / channel).mkdir(parents=True, exist_ok=True)
+            pa.parquet.write_table(table, folder / channel / f"{number:03d}.parquet", row_group_size=4)
+
+
+def run(env: StreamExecutionEnvironment, source: Any) -> tuple[list[Any], list[Any]]:
+    late = OutputTag("late")
+    results, lates = CollectSink(), CollectSink()
+    windows = (
+        env.from_source(source, STRATEGY, "files")
+        .key_by("user")
+        .window(TumblingEventTimeWindows.of("1 minute"))
+        .side_output_late_data(late)
+        .agg(orders=agg.count(), total=agg.sum("amount"))
+    )
+    windows.sink_to(results)
+    windows.get_side_output(late).sink_to(lates)
+    env.execute("files")
+    return sorted(tuple(row) for row in results.results), [(row["user"], row["amount"]) for row in lates.results]
+
+
+def test_files_read_by_workers_give_what_the_local_runtime_gives(spark: Any, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", 0, FILES)
+    env = StreamExecutionEnvironment.get_execution_environment(spark, parallelism=2)
+    results, lates = run(env, FileSource.parquet(str(tmp_path / "in"), max_files_per_batch=2))
+    assert lates == [("u1", 5)]
+    assert sum(row[3] for row in results) == FILES * 12 - 1
+    assert len(results) == 2 * FILES
+    local = StreamExecutionEnvironment.get_execution_environment(runtime="local")
+    assert [row[:3] for row in run(local, FileSource.parquet(str(tmp_path / "in")))[0]] == [row[:3] for row in results]
+
+
+def test_a_restart_reads_only_what_is_new(spark: Any, tmp_path: Path) -> None:
+    """A folder that is watched, in runs that end when they have read what is there."""
+    found: list[Any] = []
+    for first in (0, 3):
+        write_files(tmp_path / "in", first, 3)
+        env = StreamExecutionEnvironment.get_execution_environment(
+            spark, parallelism=2, checkpoint=str(tmp_path / "checkpoint"), trigger="availableNow"
+        )
+        source = FileSource.parquet(str(tmp_path / "in"), watch=True, max_files_per_batch=4)
+        results = CollectSink()
+        (
+            env.from_source(source, STRATEGY, "files")
+            .key_by("user")
+            .window(TumblingEventTimeWindows.of("1 minute"))
+            .agg(orders=agg.count())
+            .sink_to(results)
+        )
+        env.execute("files")
+        found.append(sorted((row["window_start"] // 60_000, row["user"], row["orders"]) for row in results.results))
+    assert found[0] == [(minute, user, 6) for minute in (0, 1) for user in ("u0", "u1")]
+    assert found[1] == [
+        (minute, user, 6 - (minute == 3 and user == "u1")) for minute in (2, 3, 4) for user in ("u0", "u1")
+    ]
+
+
+def test_a_python_function_gets_rows(spark: Any, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", 0, 1)
+    env = StreamExecutionEnvironment.get_execution_environment(spark, parallelism=2)
+    sink = CollectSink()
+    source = FileSource.parquet(str(tmp_path / "in"))
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "files")
+    stream.map(lambda row: (row["user"], row.amount)).sink_to(sink)
+    env.execute("rows")
+    assert sorted(sink.results) == sorted(2 * [(f"u{i % 2}", i) for i in range(6)])
