@@ -17,10 +17,11 @@ from tidegate.common import WatermarkStrategy
 from tidegate.core.columnar_operator import ORDER, SLICE, TIMESTAMP
 from tidegate.core.columnar_windows import ColumnarSpec, is_columnar
 from tidegate.core.output_tag import OutputTag
+from tidegate.core.session_columns import SessionColumnsOperator
 from tidegate.core.slices import Slices
 from tidegate.core.window_operator import WindowSpec
 from tidegate.datastream import StreamExecutionEnvironment
-from tidegate.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
+from tidegate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from tidegate.graph.nodes import TaskNode
 from tidegate.testing import OneInputHarness
 
@@ -41,6 +42,7 @@ scripts = st.lists(st.one_of(elements, elements, elements, watermarks, cuts), ma
 assigners = st.one_of(
     st.builds(TumblingEventTimeWindows, st.integers(1, 20), st.just(0)),
     st.builds(lambda size, slide: SlidingEventTimeWindows(size, slide), st.integers(1, 25), st.integers(1, 15)),
+    st.builds(lambda gap: EventTimeSessionWindows(gap), st.integers(1, 12)),
 )
 
 
@@ -155,6 +157,11 @@ def dicts(names: Sequence[str]) -> Callable[..., Any]:
     return lambda *values: dict(zip(names, values, strict=True))
 
 
+@pytest.fixture(autouse=True)
+def narrow_panes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SessionColumnsOperator, "min_width", 1)
+
+
 @pytest.mark.filterwarnings("ignore:windows of .* leave gaps")
 @settings(max_examples=300, deadline=None)
 @given(scripts, assigners, st.sampled_from([0, 3, 12]), st.booleans())
@@ -169,3 +176,16 @@ def test_windows_on_columns_are_those_of_the_window_operator(
     assert RecordRun(columns).play(script) == expected
     if not columns.needs_records:
         assert PartialRun(columns).play(script) == expected
+
+
+def test_sessions_whose_times_are_very_far_apart_are_merged_by_key() -> None:
+    far = 2**58
+    script = [
+        ("element", {"user": user, "shop": shop, "amount": 1}, time)
+        for user in "abc"
+        for shop in range(30)
+        for time in (0, 3, far, -far)
+    ]
+    rows = window_spec(EventTimeSessionWindows(5), 0, has_late_output=False)
+    columns = ColumnarSpec(rows, ("user", "shop"), SCHEMA, dicts)
+    assert Run(columns).play(script) == Run(rows).play(script)

@@ -14,7 +14,12 @@ from tests.spark.in_process import Frame, InProcessJob, records
 from tidegate import agg
 from tidegate.common import WatermarkStrategy
 from tidegate.datastream import CollectSink, OutputTag, StreamExecutionEnvironment
-from tidegate.datastream.window import CountTrigger, SlidingEventTimeWindows, TumblingEventTimeWindows
+from tidegate.datastream.window import (
+    CountTrigger,
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 from tidegate.graph.describe import as_text
 from tidegate.graph.plan import Plan
 from tidegate.spark.columns import CHANNEL, SEQUENCE
@@ -107,6 +112,7 @@ batches = st.lists(
 assigners = st.one_of(
     st.builds(TumblingEventTimeWindows, st.integers(1, 20), st.just(0)),
     st.builds(lambda size, slide: SlidingEventTimeWindows(size, slide), st.integers(2, 20), st.integers(1, 15)),
+    st.builds(lambda gap: EventTimeSessionWindows(gap), st.integers(1, 12)),
 )
 
 

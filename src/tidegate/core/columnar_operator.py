@@ -28,6 +28,9 @@ ORDER: Final = "__order"
 SLICE: Final = "__slice"
 """The column of partial aggregates with the start of their slice."""
 
+WINDOW_END: Final = "window_end"
+"""The column of results with the end of their window."""
+
 _INDEX: Final = "__index"
 
 
@@ -142,16 +145,23 @@ class ColumnarOperator(TaskOperator):
 
     def emit_window(self, window: TimeWindow, merged: pa.Table) -> None:
         """Send the result of a window for every key in a table of merged partial aggregates."""
-        count = len(merged)
-        columns = {name: merged[name] for name in self.keys}
-        columns["window_start"] = pa.array(np.full(count, window.start, np.int64))
-        columns["window_end"] = pa.array(np.full(count, window.end, np.int64))
-        table = pa.table(columns | self.partials.finish(merged))
-        self.output.collect_table(table, window.max_timestamp(), self.rows)
+        starts = np.full(len(merged), window.start, np.int64)
+        self.emit_windows(pa.array(starts), pa.array(starts + (window.end - window.start)), merged)
 
-    def rows(self, table: pa.Table) -> Iterator[Any]:
-        """The elements of a table of results."""
-        return rows_of(table, self.spec.window.function.make_row)
+    def emit_windows(self, starts: Any, ends: Any, merged: pa.Table) -> None:
+        """Send the result of a window of its own for every row of a table of merged partial aggregates."""
+        columns = {name: merged[name] for name in self.keys}
+        columns |= {"window_start": starts, WINDOW_END: ends}
+        self.output.collect_table(pa.table(columns | self.partials.finish(merged)), self._stamped)
+
+    def emit_one(self, key: tuple[Any, ...], start: int, end: int, parts: dict[str, Any]) -> None:
+        """Send the result of one window of one key, from its partial aggregates."""
+        results = self.partials.finish(pa.table({name: [value] for name, value in parts.items()}))
+        values = (*key, start, end, *(column[0].as_py() for column in results.values()))
+        self.output.collect(self.spec.window.function.make_row(values), end - 1)
+
+    def _stamped(self, table: pa.Table) -> Iterator[tuple[Any, int]]:
+        return stamped_rows(table, self.spec.window.function.make_row)
 
     def _elements(self, table: pa.Table) -> Iterator[Any]:
         """Records as the elements that they were."""
@@ -176,6 +186,8 @@ class ColumnarOperator(TaskOperator):
         return pa.table(columns)
 
 
-def rows_of(table: pa.Table, make_row: Callable[[tuple[Any, ...]], Any]) -> Iterator[Any]:
-    """The rows of a table, each made of its values."""
-    return map(make_row, zip(*(column.to_pylist() for column in table.columns), strict=True))
+def stamped_rows(table: pa.Table, make_row: Callable[[tuple[Any, ...]], Any]) -> Iterator[tuple[Any, int]]:
+    """The elements of a table of results, each with its timestamp: the last millisecond of its window."""
+    ends = table[WINDOW_END].to_pylist()
+    for values, end in zip(zip(*(column.to_pylist() for column in table.columns), strict=True), ends, strict=True):
+        yield make_row(values), end - 1

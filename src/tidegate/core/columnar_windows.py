@@ -9,9 +9,15 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tidegate.core.aggregates import CombinedAggregate
-from tidegate.core.assigners import SlidingEventTimeWindows, TumblingEventTimeWindows, WindowStagger
+from tidegate.core.assigners import (
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+    WindowStagger,
+)
 from tidegate.core.columnar_operator import ColumnarOperator
 from tidegate.core.partials import Partials, are_columnar
+from tidegate.core.session_columns import SessionColumnsOperator
 from tidegate.core.sliced_windows import SlicedWindowOperator
 from tidegate.core.triggers import EventTimeTrigger
 from tidegate.core.window_functions import AggregatedContents
@@ -38,13 +44,17 @@ class ColumnarSpec:
     def needs_records(self) -> bool:
         """Whether the operator must see records: to fire again for each late one, or to send late ones aside.
 
-        Where windows leave gaps, only a record's own time says whether it is late or in no window.
+        Where windows leave gaps, only a record's own time says whether it is late or in no window. A record behind
+        the watermark is late for a session or not by what came before it.
         """
         assigner: Any = self.window.assigner
         has_gaps = isinstance(assigner, SlidingEventTimeWindows) and assigner.slide > assigner.size
-        return self.window.allowed_lateness > 0 or self.window.late_output is not None or has_gaps
+        is_session = isinstance(assigner, EventTimeSessionWindows)
+        return self.window.allowed_lateness > 0 or self.window.late_output is not None or has_gaps or is_session
 
     def create(self) -> ColumnarOperator:
+        if isinstance(self.window.assigner, EventTimeSessionWindows):
+            return SessionColumnsOperator(self)
         return SlicedWindowOperator(self)
 
 
@@ -57,7 +67,7 @@ def is_columnar(spec: Any, key_names: Sequence[str], schema: pa.Schema) -> bool:
         return False
     is_default = type(spec.effective_trigger) is EventTimeTrigger and spec.effective_evictor is None
     assigner = spec.assigner
-    is_plain = type(assigner) is SlidingEventTimeWindows or (
+    is_plain = type(assigner) in (SlidingEventTimeWindows, EventTimeSessionWindows) or (
         type(assigner) is TumblingEventTimeWindows and assigner.stagger is WindowStagger.ALIGNED
     )
     has_keys = bool(key_names) and all(_is_key(schema, name) for name in key_names)

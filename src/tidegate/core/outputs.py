@@ -140,14 +140,14 @@ class OperatorOutput(Output):
         for receiver in self._main:
             receiver.process_element(value, timestamp)
 
-    def collect_table(self, table: Any, timestamp: int, rows: Callable[[Any], Iterable[Any]]) -> None:
-        """Send many records of one timestamp at once, as columns to receivers that take them, as elements to others."""
+    def collect_table(self, table: Any, rows: Callable[[Any], Iterable[tuple[Any, int]]]) -> None:
+        """Send many records at once, as columns to receivers that take them, as elements with their time to others."""
         for receiver in self._main:
             take = getattr(receiver, "process_table", None)
             if take is not None:
-                take(table, timestamp)
+                take(table)
                 continue
-            for value in rows(table):
+            for value, timestamp in rows(table):
                 receiver.process_element(value, timestamp)
 
     def has_side(self, tag_id: str) -> bool:

@@ -34,12 +34,12 @@ class Refiring:
         starts = self._records[SLICE].to_pylist()
         for index, (key, start) in enumerate(zip(self._keys, starts, strict=True)):
             held = self._slice(start)
-            values = [_of_record(column.how, field[index]) for column, field in zip(columns, fields, strict=True)]
+            values = [of_record(column.how, field[index]) for column, field in zip(columns, fields, strict=True)]
             held[key] = self._both(held.get(key), [1, *values])
             for window in self._operator.fired(start):
-                self._fire(key, window, start)
+                self._fire(key, window)
 
-    def _fire(self, key: Key, window: TimeWindow, start: int) -> None:
+    def _fire(self, key: Key, window: TimeWindow) -> None:
         total: list[Any] | None = None
         for other in {*self._operator.slices_of(window), *(s for s in self._held if window.start <= s < window.end)}:
             found = self._slice(other).get(key)
@@ -47,12 +47,7 @@ class Refiring:
                 total = self._both(total, found)
         assert total is not None
         names = [RECORDS, *(column.name for column in self._partials.columns)]
-        table = pa.table({name: [value] for name, value in zip(names, total, strict=True)})
-        columns = {name: [part] for name, part in zip(self._operator.keys, key, strict=True)}
-        columns |= {"window_start": [window.start], "window_end": [window.end]}
-        results = {name: column.to_pylist() for name, column in self._partials.finish(table).items()}
-        row = next(iter(self._operator.rows(pa.table(columns | results))))
-        self._operator.output.collect(row, window.max_timestamp())
+        self._operator.emit_one(key, window.start, window.end, dict(zip(names, total, strict=True)))
 
     def _slice(self, start: int) -> dict[Key, list[Any]]:
         """What a slice holds for the keys of these records."""
@@ -74,14 +69,16 @@ class Refiring:
         if left is None:
             return right
         hows = ["count", *(column.how for column in self._partials.columns)]
-        return [_combined(how, a, b) for how, a, b in zip(hows, left, right, strict=True)]
+        return [combined(how, a, b) for how, a, b in zip(hows, left, right, strict=True)]
 
 
-def _of_record(how: str, value: Any) -> Any:
+def of_record(how: str, value: Any) -> Any:
+    """The partial aggregate of one record."""
     return int(value is not None) if how == "count" else value
 
 
-def _combined(how: str, left: Any, right: Any) -> Any:
+def combined(how: str, left: Any, right: Any) -> Any:
+    """Two partial aggregates as one."""
     if left is None or right is None:
         return right if left is None else left
     if how == "min":

@@ -72,10 +72,10 @@ class Outbox:
 class SinkOutbox(Outbox):
     """Sends everything to a sink, many results at once as columns."""
 
-    def process_table(self, table: Any, timestamp: int) -> None:
+    def process_table(self, table: Any) -> None:
         for data in encode_in_parts(table, MAX_PACKET_BYTES // 2):
             order = self._stage.next_order()
-            item = Item(order, self._edge, self._channel, None, data, timestamp, Columns())
+            item = Item(order, self._edge, self._channel, None, data, progress=Columns())
             self._stage.send(self._target, item)
 
 

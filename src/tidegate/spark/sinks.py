@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.core.columnar_operator import rows_of
+from tidegate.core.columnar_operator import stamped_rows
 from tidegate.core.operator import OperatorContext
 from tidegate.core.outputs import OperatorOutput
 from tidegate.core.pane_log import decode_table
@@ -124,8 +124,8 @@ class _Sink:
             return
         if isinstance(progress, Columns):
             make_row = self._node.streams[position].node.spec.function.make_row  # type: ignore[attr-defined]
-            for row in rows_of(decode_table(item.value), make_row):
-                self.operator.process_element(row, item.timestamp)
+            for row, timestamp in stamped_rows(decode_table(item.value), make_row):
+                self.operator.process_element(row, timestamp)
             return
         name = f"{position}:{item.channel}"
         if name not in self._channels:

@@ -1,0 +1,94 @@
+"""Records that are behind the watermark by themselves: whether a session that lives takes them, one by one in order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidegate.core.columnar_operator import TIMESTAMP
+from tidegate.core.partials import RECORDS
+from tidegate.core.refiring import combined, of_record
+from tidegate.core.time import add
+
+if TYPE_CHECKING:
+    from tidegate.core.session_columns import SessionColumnsOperator
+
+Key = tuple[Any, ...]
+Session = tuple[int, int, list[Any]]
+"""Start, end, and partial aggregates."""
+
+
+class LateSessions:
+    """One batch of records of the keys that have such records, all of them, for the others may open the session."""
+
+    def __init__(self, operator: SessionColumnsOperator, records: pa.Table, is_behind: Any) -> None:
+        self._operator = operator
+        self._partials = operator.partials
+        behind = records.filter(pa.array(is_behind))
+        mask = np.ones(len(records), bool)
+        for name in operator.keys:
+            mask &= pc.is_in(records[name], value_set=pc.unique(behind[name])).to_numpy()
+        self._records = records.filter(pa.array(mask))
+        self._is_behind = np.asarray(is_behind)[mask]
+        self._live: dict[Key, list[Session]] = defaultdict(list)
+
+    def run(self) -> list[bool]:
+        """For each record that is behind, in order, whether it is late. Windows that have fired fire again."""
+        self._load()
+        operator, columns = self._operator, self._partials.columns
+        keys = zip(*(self._records[name].to_pylist() for name in operator.keys), strict=True)
+        times = self._records[TIMESTAMP].to_pylist()
+        fields = [self._records[column.field].to_pylist() for column in columns]
+        late: list[bool] = []
+        for index, (key, time) in enumerate(zip(keys, times, strict=True)):
+            values = [of_record(column.how, field[index]) for column, field in zip(columns, fields, strict=True)]
+            taken = self._add(key, (time, time + operator.gap, [1, *values]))
+            if self._is_behind[index]:
+                late.append(taken is None)
+            if taken is not None and taken[1] - 1 <= operator.watermark:
+                self._fire(key, taken)
+        return late
+
+    def _add(self, key: Key, session: Session) -> Session | None:
+        """Add what a record is by itself; the session that it became part of, None if that is over."""
+        apart: list[Session] = []
+        for other in self._live[key]:
+            if session[0] <= other[1] and session[1] >= other[0]:
+                session = min(session[0], other[0]), max(session[1], other[1]), self._both(other[2], session[2])
+            else:
+                apart.append(other)
+        if add(session[1] - 1, self._operator.lateness) <= self._operator.watermark:
+            return None
+        self._live[key] = [*apart, session]
+        return session
+
+    def _load(self) -> None:
+        from tidegate.core.session_columns import END, START, touching
+
+        table = self._operator.fragments()
+        if table is None:
+            return
+        table = touching(table, self._operator.keys, self._records).sort_by(START)
+        names = [START, END, RECORDS, *(column.name for column in self._partials.columns)]
+        keys = zip(*(table[name].to_pylist() for name in self._operator.keys), strict=True)
+        for key, (start, end, *values) in zip(
+            keys, zip(*(table[n].to_pylist() for n in names), strict=True), strict=True
+        ):
+            sessions = self._live[key]
+            if sessions and start <= sessions[-1][1]:
+                last = sessions.pop()
+                sessions.append((last[0], max(last[1], end), self._both(last[2], values)))
+            else:
+                sessions.append((start, end, values))
+
+    def _both(self, left: list[Any], right: list[Any]) -> list[Any]:
+        hows = ["count", *(column.how for column in self._partials.columns)]
+        return [combined(how, a, b) for how, a, b in zip(hows, left, right, strict=True)]
+
+    def _fire(self, key: Key, session: Session) -> None:
+        names = [RECORDS, *(column.name for column in self._partials.columns)]
+        self._operator.emit_one(key, session[0], session[1], dict(zip(names, session[2], strict=True)))
