@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tidegate
+from tidegate.cli.live import ChannelState
 from tidegate.common import Types
 from tidegate.common.typeinfo import DeclaredType
 from tidegate.core import aggregates, strategy, timestamps
@@ -70,6 +71,7 @@ EXAMPLES: tuple[Any, ...] = (
     Watermark.MAX,
     OperatorRecord(1, "window", True, [["source"]]),
     ProgramRecord("job", 2, False, {"window": OperatorRecord(1, "window", True, [["source"]])}),
+    ChannelState("partition 0", 5, False),
     Csv(pa.schema([("user", pa.string())])),
     JsonLines(pa.schema([("user", pa.string())])),
     timestamps.RecordTimestampAssigner(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from tidegate.cli.live import LiveTable, live_table, watching
+from tidegate.cli.live import ChannelState, LiveTable, live_table, slowest_of, watching
 from tidegate.common import WatermarkStrategy
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
@@ -20,7 +20,9 @@ def test_running_jobs_are_in_the_table_with_what_they_count() -> None:
     with watching(table):
         env.execute("sums")
     (watched,) = table.jobs
-    assert ("window sum", "0", "2") in [row[:3] for row in watched.rows()]
+    rows = watched.rows()
+    assert ("window sum", "end", "", "fired timers 2") in rows
+    assert [row[:2] for row in rows if row[0].startswith("  ")] == [("  0", "end")]
     assert table.__rich__().row_count == 0, "the job is over"
 
 
@@ -33,3 +35,14 @@ def test_nothing_is_drawn_where_the_output_is_piped() -> None:
 def test_table_can_be_drawn() -> None:
     console = Console(width=80, record=True, file=None, quiet=True)
     console.print(LiveTable())
+
+
+def test_the_channel_that_holds_the_others_back_is_named() -> None:
+    channels = [ChannelState("a", 50, False), ChannelState("b", None, True), ChannelState("c", 20, False)]
+    assert slowest_of(channels) is channels[2]
+    assert slowest_of(channels[:2]) is None
+
+
+def test_a_channel_that_never_spoke_holds_the_others_back() -> None:
+    channels = [ChannelState("a", 50, False), ChannelState("b", None, False)]
+    assert slowest_of(channels) is channels[1]

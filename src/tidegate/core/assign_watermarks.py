@@ -272,6 +272,8 @@ class AssignWatermarksOperator(ChainOperator):
         super().setup(context)
         self.machine = TimestampsAndWatermarksOperator(self._strategy, context.output, context.clock, name=context.name)
         context.metrics.gauge("num_future_records", lambda: self.machine.num_future_records)
+        context.metrics.gauge(f"channel/{context.channel}/watermark", lambda: self.machine.current_watermark)
+        context.metrics.gauge(f"channel/{context.channel}/is_idle", lambda: int(self.machine.is_idle))
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         try:

@@ -40,6 +40,8 @@ class OperatorContext:
     processing_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
     blobs: Blobs = field(default_factory=MemoryBlobs)
     job_parameters: Mapping[str, str] = field(default_factory=dict)
+    channel: str = ""
+    """The channel that an operator of a chain runs for, as its runtime names it."""
     is_restart: bool = True
     """Whether what is restored was saved by an earlier run, and not by the batch before."""
 
@@ -198,6 +200,7 @@ class TaskOperator(Operator):
             on_processing_time=self.on_processing_time,
         )
         context.metrics.gauge("num_fired_timers", lambda: self.timers.num_fired_timers)
+        context.metrics.gauge("num_pending_timers", lambda: len(context.event_timers) + len(context.processing_timers))
 
     @abstractmethod
     def inputs(self) -> tuple[Accept, ...]:

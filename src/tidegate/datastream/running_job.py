@@ -52,6 +52,8 @@ class RunningJob(JobClient):
         self._started = time.monotonic()
         self._millis = 0
         self._is_stopping = False
+        # Waiting for the thread itself would not do: `join` that was interrupted takes it for ended (Python 3.11).
+        self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"tidegate {name}", daemon=True)
 
     def start(self) -> RunningJob:
@@ -68,10 +70,10 @@ class RunningJob(JobClient):
         self.start()
         with _plain_interrupts():
             try:
-                self._thread.join()
+                self._is_over.wait()
             except KeyboardInterrupt:
                 self.stop()
-                self._thread.join(_STOP_SECONDS)
+                self._is_over.wait(_STOP_SECONDS)
                 raise
         return self._result()
 
@@ -93,8 +95,7 @@ class RunningJob(JobClient):
 
     def wait(self, timeout: float | None = None) -> JobExecutionResult:
         """Wait until the job is over; its error is raised here."""
-        self._thread.join(timeout)
-        if self._thread.is_alive():
+        if not self._is_over.wait(timeout):
             raise TimeoutError(f"job {self._name!r} still runs after {timeout} s")
         return self._result()
 
@@ -134,8 +135,11 @@ class RunningJob(JobClient):
             self._status = JobStatus.FAILED
         finally:
             self._millis = int((time.monotonic() - self._started) * 1000)
-            if self._on_end is not None:
-                self._on_end()
+            try:
+                if self._on_end is not None:
+                    self._on_end()
+            finally:
+                self._is_over.set()
 
     def _result(self) -> JobExecutionResult:
         if self._error is not None:

@@ -151,11 +151,20 @@ class Topology:
                 parallelism=count,
                 metrics=metrics,
                 job_parameters=self._job_parameters,
+                channel=self._channel_name(node, index),
             )
         )
         if self._configure is not None:
             self._configure(operator)
         return operator
+
+    def _channel_name(self, node: Node, index: int) -> str:
+        """The channel of a chain: that of its source, if it has only one, else its number."""
+        while isinstance(node, ChainNode) and len(node.streams) == 1:
+            node = node.streams[0].node
+        if isinstance(node, SourceNode):
+            return str(list(node.source.channels())[index])
+        return str(index)
 
     def _output(self, node: Node, index: int) -> OperatorOutput:
         main: list[Receiver] = []

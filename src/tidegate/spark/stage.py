@@ -205,6 +205,7 @@ class Stage:
                 subtask=self._subtask,
                 parallelism=self._options.parallelism,
                 job_parameters=self._options.job_parameters,
+                channel=channel,
                 is_restart=self._is_restart,
             )
         )
@@ -378,7 +379,9 @@ class Stage:
         for (number, _), operator in self._operators.items():
             for name, value in operator.context.metrics.values().items():
                 values = found.setdefault(self._plan.graph.uids[number], {})
-                if name.endswith("_watermark"):
+                if name.startswith("channel/"):
+                    values[name] = value
+                elif name.endswith("_watermark"):
                     values[name] = min(values.get(name, value), value)
                 else:
                     values[name] = values.get(name, 0) + value

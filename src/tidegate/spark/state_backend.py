@@ -134,15 +134,21 @@ class TimerBuckets:
         self._earliest: dict[int, int] = meta.setdefault("earliest", {})
         self._meta = meta
         self._meta.setdefault("next_number", 0)
+        self._meta.setdefault("count", 0)
         self._queues: dict[int, _Bucket] = {}
         self._order = list(self._earliest)
         heapq.heapify(self._order)
+
+    def __len__(self) -> int:
+        count: int = self._meta["count"]
+        return count
 
     def add(self, timestamp: int, key: Any, namespace: Any) -> None:
         span = timestamp >> _TIMER_BITS
         bucket = self._bucket(span)
         if bucket.add(timestamp, key, namespace, self._meta["next_number"]):
             self._meta["next_number"] += 1
+            self._meta["count"] += 1
             if span not in self._earliest:
                 heapq.heappush(self._order, span)
                 self._earliest[span] = timestamp
@@ -153,7 +159,9 @@ class TimerBuckets:
         span = timestamp >> _TIMER_BITS
         if span in self._earliest:
             bucket = self._bucket(span)
+            before = len(bucket)
             bucket.remove(timestamp, key, namespace)
+            self._meta["count"] += len(bucket) - before
             self._note(span, bucket)
 
     def pop_until(self, timestamp: int) -> Timer | None:
@@ -163,6 +171,7 @@ class TimerBuckets:
         span = self._order[0]
         bucket = self._bucket(span)
         timer = bucket.pop_until(timestamp)
+        self._meta["count"] -= timer is not None
         self._note(span, bucket)
         return timer
 
