@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tidegate import agg
 from tidegate.common import WatermarkStrategy
+from tidegate.core import sliced_windows
 from tidegate.core.columnar_operator import ORDER, SLICE, TIMESTAMP
 from tidegate.core.columnar_windows import ColumnarSpec, is_columnar
 from tidegate.core.output_tag import OutputTag
@@ -157,13 +158,17 @@ def dicts(names: Sequence[str]) -> Callable[..., Any]:
     return lambda *values: dict(zip(names, values, strict=True))
 
 
-@pytest.fixture(autouse=True)
-def narrow_panes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=["usual limits", "tiny limits"])
+def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Panes of sessions are narrow; tiny limits let slices be compacted and windows be merged in pieces."""
     monkeypatch.setattr(SessionColumnsOperator, "min_width", 1)
+    if request.param == "tiny limits":
+        monkeypatch.setattr(sliced_windows, "MAX_ROWS", 3)
+        monkeypatch.setattr(sliced_windows, "MAX_TABLES", 2)
 
 
 @pytest.mark.filterwarnings("ignore:windows of .* leave gaps")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(scripts, assigners, st.sampled_from([0, 3, 12]), st.booleans())
 def test_windows_on_columns_are_those_of_the_window_operator(
     script: list[Any], assigner: Any, lateness: int, has_late_output: bool

@@ -53,7 +53,7 @@ class PaneLog:
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
-        self._counts: dict[int, int] = {}
+        self._counts: dict[int, tuple[int, int]] = {}
 
     def __contains__(self, pane: int) -> bool:
         return pane in self._counts
@@ -65,16 +65,20 @@ class PaneLog:
 
     def count(self, pane: int) -> int:
         """How many tables a pane has."""
-        return self._counts.get(pane, 0)
+        return self._counts.get(pane, (0, 0))[0]
+
+    def rows(self, pane: int) -> int:
+        """How many rows a pane has, in all its tables."""
+        return self._counts.get(pane, (0, 0))[1]
 
     def append(self, pane: int, table: pa.Table) -> None:
-        number = self._counts.get(pane, 0)
+        number, rows = self._counts.get(pane, (0, 0))
         self._blobs.put(f"{pane}/{number}", _VERSION + encode_table(table))
-        self._counts[pane] = number + 1
+        self._counts[pane] = number + 1, rows + len(table)
 
-    def load(self, pane: int) -> list[pa.Table]:
-        """The tables of a pane, in the order in which they were appended."""
-        return [self._read(f"{pane}/{number}") for number in range(self._counts.get(pane, 0))]
+    def load(self, pane: int) -> Iterator[pa.Table]:
+        """The tables of a pane, in the order in which they were appended, each read when it is asked for."""
+        return (self._read(f"{pane}/{number}") for number in range(self.count(pane)))
 
     def replace(self, pane: int, table: pa.Table) -> None:
         """Let one table stand for all of a pane."""
@@ -82,7 +86,7 @@ class PaneLog:
         self.append(pane, table)
 
     def remove(self, pane: int) -> None:
-        for number in range(self._counts.pop(pane, 0)):
+        for number in range(self._counts.pop(pane, (0, 0))[0]):
             self._blobs.remove(f"{pane}/{number}")
 
     def snapshot(self) -> Any:

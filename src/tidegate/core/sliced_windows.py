@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.core.columnar_operator import SLICE, TIMESTAMP, ColumnarOperator
+from tidegate.core.key_hashes import key_hashes
 from tidegate.core.partials import RECORDS
 from tidegate.core.refiring import Refiring
 from tidegate.core.slices import Slices
@@ -22,6 +23,8 @@ from tidegate.core.windows import TimeWindow
 _MERGED: Final = {b"merged": b"1"}
 MAX_TABLES: Final = 64
 """A slice with more tables than this is merged into one."""
+MAX_ROWS: Final = 2_000_000
+"""A window of more rows than this is merged in pieces: what a batch needs of memory stays bounded."""
 
 
 class SlicedWindowOperator(ColumnarOperator):
@@ -71,7 +74,7 @@ class SlicedWindowOperator(ColumnarOperator):
             start = int(starts[begin])
             self.log.append(start, table.slice(begin, end - begin))
             self._merged.pop(start, None)
-            if self.log.count(start) > MAX_TABLES:
+            if self.log.count(start) > MAX_TABLES and self.log.rows(start) <= MAX_ROWS:
                 self.merged(start)
 
     def _open(self, start: int) -> Iterator[TimeWindow]:
@@ -92,7 +95,7 @@ class SlicedWindowOperator(ColumnarOperator):
     def merged(self, start: int) -> pa.Table:
         """All of a slice as one table, a row for each key."""
         if start not in self._merged:
-            tables = self.log.load(start)
+            tables = list(self.log.load(start))
             table = self._merge(tables)
             if table is not tables[0]:
                 self.log.replace(start, table)
@@ -115,15 +118,32 @@ class SlicedWindowOperator(ColumnarOperator):
                 if window.max_timestamp() <= watermark:
                     due[window].append(start)
         for window in sorted(due, key=lambda window: window.end):
-            self.emit_window(window, self._merge([t for start in due[window] for t in self._tables(start, window)]))
+            for table in self._contents(due[window], window):
+                self.emit_window(window, table)
         self._forget(watermark)
+
+    def _contents(self, starts: list[int], window: TimeWindow) -> Iterator[pa.Table]:
+        """What a window holds, each key once; in pieces by key where it is too much to be merged at once."""
+        rows = sum(self.log.rows(start) for start in starts)
+        if rows <= MAX_ROWS:
+            yield self._merge([table for start in starts for table in self._tables(start, window)])
+            return
+        pieces = rows // MAX_ROWS + 1
+        for piece in range(pieces):
+            tables = [self._piece(t, piece, pieces) for start in starts for t in self.log.load(start)]
+            yield self._merge(tables)
+
+    def _piece(self, table: pa.Table, piece: int, pieces: int) -> pa.Table:
+        # Keys of a subtask are alike in the lowest bits of their hash, which chose it.
+        hashes = key_hashes(table, self.keys) >> np.uint64(32)
+        return table.filter(pa.array(hashes % np.uint64(pieces) == piece)).replace_schema_metadata(None)
 
     def _tables(self, start: int, window: TimeWindow) -> list[pa.Table]:
         """What a slice gives to a window that fires: merged if it will be needed again, as it is if it goes now."""
         latest = next(self.slices.windows(start))
         if self.lateness > 0 or latest.end > window.end or start in self._merged:
             return [self.merged(start)]
-        return self.log.load(start)
+        return list(self.log.load(start))
 
     def _forget(self, watermark: int) -> None:
         for start in self.log.panes:
