@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-core test-spark lint format transcripts conformance cluster-test faults \
-	bench-micro bench-fixed bench-check compatibility picture check-java oracle oracle-parts oracle-programs clean
+	bench bench-micro bench-fixed bench-check compatibility picture check-java oracle oracle-parts oracle-programs clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,19 @@ bench-micro: $(READY) ## Measure the core: valve by number of channels, records 
 bench-fixed: check-java $(READY) ## Measure what a nearly empty micro-batch costs, beside Spark's own aggregation
 	@$(BIN)/python benchmarks/spark/fixed_cost.py
 
+BENCH_READY := .venv-bench-bytewax/.ready .venv-bench-pathway/.ready
+
+$(BENCH_READY): .venv-bench-%/.ready: benchmarks/peers/requirements/%.txt
+	@echo "Setting up $(@D) ..."
+	@$(PYTHON) -m venv $(@D)
+	@rm -f $(@D)/.refused
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $< 2>$(@D)/install.log \
+		|| tail -n 1 $(@D)/install.log >$(@D)/.refused
+	@touch $@
+
+bench: check-java $(READY) .venv-oracle/.programs-ready $(BENCH_READY) ## Compare with Spark, Flink and others, into benchmarks/RESULTS.md (BENCH="--help")
+	@$(BIN)/python -m benchmarks.peers $(BENCH)
+
 ORACLE_VENV := .venv-oracle
 ORACLE_READY := $(ORACLE_VENV)/.parts-ready
 
@@ -109,9 +122,10 @@ oracle: oracle-parts oracle-programs ## Compare with real Flink: its classes on 
 compatibility: $(READY) ## Make docs/flink_compatibility.md from the code
 	@$(BIN)/python -m tools.flink_compatibility.build_table
 
-bench-check: $(READY)
+bench-check: check-java $(READY)
 	@$(BIN)/python benchmarks/micro/valve.py --quick
 	@$(BIN)/python benchmarks/micro/throughput.py --quick
+	@$(BIN)/python -m benchmarks.peers --quick
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,176 @@
+"""Who takes part: how each engine is started, how much it reads, and what was chosen for its throughput."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+ROOT = Path(__file__).parents[2]
+JOBS = "benchmarks/peers/jobs"
+TIDEGATE_SETTINGS = "the session of Spark native; parallelism 2"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One row of the tables.
+
+    `batches` engines report the time of each micro-batch. The others run twice, over a share of their rows and over all
+    of them, and the difference is measured, so that their start drops out. `share` is how much of the rows an engine
+    gets that is too slow for all of them, and `slower` the further share for some windows.
+    """
+
+    name: str
+    title: str
+    environment: str
+    script: str
+    measure: Literal["batches", "difference"]
+    settings: str
+    mode: str = ""
+    format: str = "parquet"
+    share: float = 1.0
+    slower: dict[str, float] = field(default_factory=dict)
+    windows: tuple[str, ...] = ("tumbling", "sliding", "session")
+    kinds: tuple[str, ...] = ("windows",)
+    reading: str = "Parquet"
+    is_core: bool = False
+    """Whether it runs with every number of keys by default."""
+
+    @property
+    def python(self) -> Path:
+        return ROOT / self.environment / "bin" / "python"
+
+    def command(self) -> list[str]:
+        if self.environment == ".venv":
+            return [str(self.python), "-m", f"benchmarks.peers.jobs.{self.script}"]
+        return [str(self.python), f"{JOBS}/{self.script}.py"]
+
+
+SPARK_SETTINGS = (
+    "RocksDB state store, changelog checkpointing, trackTotalNumberOfRows off, 2 shuffle partitions, local[2], "
+    "driver memory 6g, a checkpoint for each batch"
+)
+
+ENGINES = {
+    engine.name: engine
+    for engine in (
+        Engine(
+            "spark",
+            "Spark native",
+            ".venv",
+            "on_spark",
+            "batches",
+            SPARK_SETTINGS,
+            kinds=("windows", "late", "stored"),
+            is_core=True,
+        ),
+        Engine(
+            "tidegate",
+            "Tidegate, DataFrame",
+            ".venv",
+            "on_tidegate",
+            "batches",
+            TIDEGATE_SETTINGS,
+            mode="dataframe",
+            kinds=("windows", "late", "stored"),
+            is_core=True,
+        ),
+        Engine(
+            "tidegate-fused",
+            "Tidegate, fused files",
+            ".venv",
+            "on_tidegate",
+            "batches",
+            TIDEGATE_SETTINGS,
+            mode="fused",
+            kinds=("windows", "late", "stored"),
+            is_core=True,
+        ),
+        Engine(
+            "spark-csv",
+            "Spark native, CSV",
+            ".venv",
+            "on_spark",
+            "batches",
+            SPARK_SETTINGS,
+            format="csv",
+            reading="CSV",
+            windows=("tumbling",),
+        ),
+        Engine(
+            "tidegate-fused-csv",
+            "Tidegate, fused files, CSV",
+            ".venv",
+            "on_tidegate",
+            "batches",
+            TIDEGATE_SETTINGS,
+            mode="fused",
+            format="csv",
+            reading="CSV",
+            windows=("tumbling",),
+        ),
+        Engine(
+            "flink-sql",
+            "Flink SQL",
+            ".venv-oracle",
+            "on_flink_sql",
+            "difference",
+            "parallelism 2, object reuse, mini-batch (5 s, 50,000 rows), two-phase aggregation, heap state, a "
+            "checkpoint every 10 s",
+            reading="CSV",
+        ),
+        Engine(
+            "pyflink",
+            "PyFlink DataStream, Python aggregate",
+            ".venv-oracle",
+            "on_pyflink",
+            "difference",
+            "process mode, parallelism 2, object reuse, bundles of 100,000 records or 1 s, source "
+            "and watermarks in Java, heap state, a checkpoint every 10 s",
+            share=0.1,
+            slower={"sliding": 0.4},
+            kinds=("windows", "late"),
+            reading="CSV",
+        ),
+        Engine(
+            "tidegate-python",
+            "Tidegate, Python aggregate",
+            ".venv",
+            "on_tidegate",
+            "batches",
+            TIDEGATE_SETTINGS + "; the aggregate is the same class as PyFlink's",
+            mode="python",
+            share=0.1,
+            slower={"sliding": 0.4},
+        ),
+        Engine(
+            "bytewax",
+            "Bytewax",
+            ".venv-bench-bytewax",
+            "on_bytewax",
+            "difference",
+            "two processes of one worker each, batches of 10,000 lines from a source, no recovery store, a clock that "
+            "stands still so that only events move it",
+            share=0.05,
+            slower={"sliding": 0.5},
+            reading="CSV",
+        ),
+        Engine(
+            "pathway",
+            "Pathway",
+            ".venv-bench-pathway",
+            "on_pathway",
+            "difference",
+            "two threads, static CSV connector, no persistence; the whole input is one batch for it, so this is its "
+            "best case",
+            share=0.2,
+            slower={"sliding": 0.1, "session": 0.05},
+            reading="CSV",
+        ),
+    )
+}
+
+NOT_RUN = {
+    "Quix Streams": "needs a Kafka broker between itself and the input, and has no session windows; "
+    "its figure would be the broker's too",
+}

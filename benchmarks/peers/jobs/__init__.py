@@ -1,0 +1,1 @@
+"""One program for each engine: takes a description of the job as JSON, prints one line of JSON."""

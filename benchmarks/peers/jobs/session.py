@@ -1,0 +1,90 @@
+"""What Spark's and Tidegate's jobs share: the session, how a query is run to its end, and what is reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+PARALLELISM = 2
+FILES_PER_BATCH = 2
+SCHEMA = "partition int, offset long, user string, ts timestamp, amount long"
+CSV_SCHEMA = "partition int, offset long, user string, ts long, amount long"
+STATE = "spark.sql.streaming.stateStore"
+SETTINGS = {
+    f"{STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    f"{STATE}.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{STATE}.rocksdb.trackTotalNumberOfRows": "false",
+    "spark.sql.shuffle.partitions": str(PARALLELISM),
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.memory": "6g",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+}
+
+
+def create_session() -> SparkSession:
+    """The same for every job that runs on Spark."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName("benchmark").master(f"local[{PARALLELISM}]")
+    fixed = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.log.level": "OFF",
+    }
+    for name, value in (fixed | SETTINGS).items():
+        builder = builder.config(name, value)
+    session: SparkSession = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def read_orders(spark: SparkSession, job: dict[str, Any]) -> DataFrame:
+    """The input as a streaming DataFrame: a file of each partition for each batch."""
+    reader = spark.readStream.option("maxFilesPerTrigger", FILES_PER_BATCH)
+    if job["format"] == "parquet":
+        return reader.schema(SCHEMA).parquet(job["input"])
+    rows = reader.schema(CSV_SCHEMA).csv(job["input"])
+    return rows.selectExpr("partition", "offset", "user", "timestamp_millis(ts) AS ts", "amount")
+
+
+def run_query(frame: DataFrame, job: dict[str, Any]) -> list[dict[str, Any]]:
+    """Run a query over all batches, its results into Parquet files. Returns what Spark says of each batch."""
+    output = job["output"]
+
+    def write(rows: DataFrame, _: int) -> None:
+        rows.write.mode("append").parquet(output)
+
+    query = (
+        frame.writeStream.outputMode("append")
+        .foreachBatch(write)
+        .option("checkpointLocation", tempfile.mkdtemp(prefix="bench-", dir=Path(output).parent))
+        .start()
+    )
+    # Sources that are fed from beside the query may have more when everything that was there has been processed.
+    batches = -1
+    while batches != (batches := len(query.recentProgress)):
+        query.processAllAvailable()
+        time.sleep(1.0)
+    progress = [
+        {"batch": p["batchId"], "rows": p["numInputRows"], "ms": p["durationMs"]["triggerExecution"]}
+        for p in query.recentProgress
+        if "addBatch" in p["durationMs"]
+    ]
+    query.stop()
+    return progress
+
+
+def report(**what: Any) -> None:
+    """The line that the harness reads."""
+    print(json.dumps(what), flush=True)
+    # Threads that feed a query are no reason to stay.
+    sys.stdout.flush()
+    os._exit(0)

@@ -1,0 +1,76 @@
+"""What a run consists of: which windows over how many keys, the job with late orders, and the one with stored keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from benchmarks.peers.data import Orders
+from benchmarks.peers.engines import Engine
+from benchmarks.peers.measure import Sizes, Task
+from benchmarks.peers.windows import WINDOWS
+
+KEYS = {"low": 1_000, "high": 200_000, "very-high": 5_000_000}
+STORED = {"few": 100_000, "many": 10_000_000}
+TOUCHED = 10_000
+LATE_SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was asked for on the command line."""
+
+    windows: tuple[str, ...]
+    keys: tuple[str, ...]
+    kinds: tuple[str, ...]
+    sizes: Sizes
+    is_everything: bool = False
+
+    @property
+    def rate(self) -> int:
+        """Orders per minute of event time: a batch spans two minutes."""
+        return max(self.sizes.rows // 2, 1)
+
+
+def tasks(choice: Choice) -> list[Task]:
+    return [
+        *(task for task in _windows(choice) if "windows" in choice.kinds),
+        *(task for task in _late(choice) if "late" in choice.kinds),
+        *(task for task in _stored(choice) if "stored" in choice.kinds),
+    ]
+
+
+def takes_part(engine: Engine, task: Task, choice: Choice) -> bool:
+    """Whether an engine runs a task. Without `--everything` only some run with other than the middle number of keys."""
+    if task.kind not in engine.kinds:
+        return False
+    if task.kind != "windows":
+        return True
+    return task.window.name in engine.windows and (
+        engine.is_core or choice.is_everything or len(choice.keys) == 1 or task.orders.keys == KEYS["high"]
+    )
+
+
+def _windows(choice: Choice) -> Iterable[Task]:
+    for window in choice.windows:
+        for level in choice.keys:
+            is_default = window == "tumbling" or level == "high" or len(choice.keys) == 1
+            if is_default or choice.is_everything:
+                orders = Orders(KEYS[level], choice.rate)
+                name = f"{WINDOWS[window].title}, {KEYS[level]:,} keys"
+                yield Task(name, orders, WINDOWS[window], choice.sizes)
+
+
+def _late(choice: Choice) -> Iterable[Task]:
+    orders = Orders(KEYS["high"], choice.rate, late=LATE_SHARE)
+    name = f"tumbling windows of 60 s, {KEYS['high']:,} keys, 1 % late orders, allowed lateness of 10 s, late output"
+    yield Task(name, orders, WINDOWS["tumbling"], choice.sizes, kind="late")
+
+
+def _stored(choice: Choice) -> Iterable[Task]:
+    for count in STORED.values():
+        loaded = tuple([min(count, 1_000_000)] * (count // min(count, 1_000_000)))
+        sizes = Sizes(TOUCHED, choice.sizes.batches + 4, choice.sizes.warm_up)
+        name = f"{count:,} keys stored, {TOUCHED:,} orders a batch"
+        orders = Orders(count, 1_000_000, stored=True)
+        yield Task(name, orders, WINDOWS["day"], sizes, kind="stored", loaded=loaded)
