@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from tidegate.spark.columns import CHANNEL, SEQUENCE
+from tidegate.core.columnar_operator import CHANNEL
+from tidegate.core.pane_log import MemoryBlobs
+from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import find_entries
 from tidegate.spark.packing import SINK_STAGE, Clock, Item, end_item, pack, unpack
 from tidegate.spark.routing import source_edge
@@ -31,20 +33,6 @@ class Frame:
         self.dtypes = [(field.name, field.dataType.simpleString()) for field in self.schema]
 
 
-class Blobs:
-    def __init__(self) -> None:
-        self.data: dict[str, bytes] = {}
-
-    def get(self, name: str) -> bytes | None:
-        return self.data.get(name)
-
-    def put(self, name: str, data: bytes) -> None:
-        self.data[name] = data
-
-    def remove(self, name: str) -> None:
-        del self.data[name]
-
-
 class InProcessJob:
     """Runs the stages of a plan, batch by batch; the sinks are those of the driver."""
 
@@ -52,7 +40,7 @@ class InProcessJob:
         entries = find_entries(plan, parallelism) if with_entries else ()
         self.options = StageOptions(plan, parallelism, entries=entries, needs_clock=needs_clock, run_id="run")
         self._parallelism = parallelism
-        self.blobs: dict[tuple[int, int], Blobs] = defaultdict(Blobs)
+        self.blobs: dict[tuple[int, int], MemoryBlobs] = defaultdict(MemoryBlobs)
         self.sinks = DriverSinks(plan, lambda: 0)
         self.sinks.open()
         self._batch = 0

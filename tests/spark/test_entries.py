@@ -13,6 +13,7 @@ from tests.spark.in_process import Frame, InProcessJob, records
 
 from tidegate import agg
 from tidegate.common import WatermarkStrategy
+from tidegate.core.columnar_operator import CHANNEL
 from tidegate.datastream import CollectSink, OutputTag, StreamExecutionEnvironment
 from tidegate.datastream.window import (
     CountTrigger,
@@ -22,7 +23,7 @@ from tidegate.datastream.window import (
 )
 from tidegate.graph.describe import as_text
 from tidegate.graph.plan import Plan
-from tidegate.spark.columns import CHANNEL, SEQUENCE
+from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import find_entries, with_entries
 
 SCHEMA = pa.schema(
@@ -161,3 +162,20 @@ def test_what_must_see_every_record_keeps_its_stage(build: Any) -> None:
     env = StreamExecutionEnvironment.get_execution_environment(parallelism=PARALLELISM)
     build(env).sink_to(CollectSink())
     assert find_entries(Plan.of(env._graph()), PARALLELISM) == ()
+
+
+def test_records_of_the_same_place_in_their_channels_are_ordered_by_channel_over_all_parts() -> None:
+    """The session of z would take the late record of y, which comes before it although another task has read it."""
+
+    def row(user: str, ts: int) -> dict[str, Any]:
+        return {"user": user, "shop": 0, "ts": ts, "amount": 1}
+
+    program = Program(EventTimeSessionWindows(12), 4, has_late_output=True, idle=False, common=False)
+    batches = [
+        (0, [[("x", row("a", 60)), ("y", row("a", 40)), ("z", row("a", 40))]]),
+        (0, [[("z", row("b", 28))], [("y", row("b", 21))]]),
+    ]
+    for with_entries in (False, True):
+        seen, _, metrics = program.run(batches, with_entries=with_entries)
+        assert [late[2] for late in seen[1][1]] == ["b"]
+        assert metrics["num_late_records_to_side_output"] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.common import WatermarkStrategy
+from tidegate.core.pane_log import MemoryBlobs
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.graph.plan import Plan
 from tidegate.spark.packing import Clock, Item
@@ -12,20 +13,6 @@ from tidegate.spark.routing import source_edge
 from tidegate.spark.stage import Stage
 from tidegate.spark.stage_options import StageOptions
 from tidegate.testing import ManualSource, WatermarkStatus
-
-
-class Blobs:
-    def __init__(self) -> None:
-        self.data: dict[str, bytes] = {}
-
-    def get(self, name: str) -> bytes | None:
-        return self.data.get(name)
-
-    def put(self, name: str, data: bytes) -> None:
-        self.data[name] = data
-
-    def remove(self, name: str) -> None:
-        del self.data[name]
 
 
 class Batches:
@@ -39,7 +26,7 @@ class Batches:
         plan = Plan.of(env._graph())
         self._edge = source_edge(plan.graph.uid(stream._node("test")))
         self.options = StageOptions(plan, 1, run_id="first run")
-        self._blobs = Blobs()
+        self._blobs = MemoryBlobs()
 
     def at(self, now: int, *timestamps: int) -> list[Any]:
         """One batch at `now` with these elements; the statuses that it sent."""

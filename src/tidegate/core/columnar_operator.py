@@ -25,6 +25,9 @@ TIMESTAMP: Final = "__timestamp"
 ORDER: Final = "__order"
 """The column of records with the order in which they must be processed."""
 
+CHANNEL: Final = "__channel"
+"""The column of records with their channel; it orders those of the same `ORDER`, and may be left out."""
+
 SLICE: Final = "__slice"
 """The column of partial aggregates with the start of their slice."""
 
@@ -89,7 +92,7 @@ class ColumnarOperator(TaskOperator):
             records = pa.concat_tables(self._records, promote_options="default")
             self._records.clear()
             if len(records):
-                self.take_records(records.sort_by(ORDER) if self.spec.needs_records else records)
+                self.take_records(_in_order(records) if self.spec.needs_records else records)
         if self._reduced:
             reduced = pa.concat_tables(self._reduced)
             self._reduced.clear()
@@ -155,9 +158,10 @@ class ColumnarOperator(TaskOperator):
         columns |= {"window_start": starts, WINDOW_END: ends}
         self.output.collect_table(pa.table(columns | self.partials.finish(merged)), self._stamped)
 
-    def emit_one(self, key: tuple[Any, ...], start: int, end: int, parts: dict[str, Any]) -> None:
+    def emit_one(self, key: tuple[Any, ...], start: int, end: int, parts: list[Any]) -> None:
         """Send the result of one window of one key, from its partial aggregates."""
-        results = self.partials.finish(pa.table({name: [value] for name, value in parts.items()}))
+        table = pa.table({name: [value] for name, value in zip(self.partials.part_names, parts, strict=True)})
+        results = self.partials.finish(table)
         values = (*key, start, end, *(column[0].as_py() for column in results.values()))
         self.output.collect(self.spec.window.function.make_row(values), end - 1)
 
@@ -185,6 +189,12 @@ class ColumnarOperator(TaskOperator):
         columns[TIMESTAMP] = pa.array(self._times, pa.int64())
         columns[ORDER] = columns[_INDEX] = pa.array(range(count), pa.int64())
         return pa.table(columns)
+
+
+def _in_order(records: pa.Table) -> pa.Table:
+    if CHANNEL not in records.column_names:
+        return records.sort_by(ORDER)
+    return records.sort_by([(ORDER, "ascending"), (CHANNEL, "ascending")]).drop_columns([CHANNEL])
 
 
 def stamped_rows(table: pa.Table, make_row: Callable[[tuple[Any, ...]], Any]) -> Iterator[tuple[Any, int]]:

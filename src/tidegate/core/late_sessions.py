@@ -10,8 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.core.columnar_operator import TIMESTAMP
-from tidegate.core.partials import RECORDS
-from tidegate.core.refiring import combined, of_record
 from tidegate.core.time import add
 
 if TYPE_CHECKING:
@@ -39,14 +37,14 @@ class LateSessions:
     def run(self) -> list[bool]:
         """For each record that is behind, in order, whether it is late. Windows that have fired fire again."""
         self._load()
-        operator, columns = self._operator, self._partials.columns
+        operator = self._operator
         keys = zip(*(self._records[name].to_pylist() for name in operator.keys), strict=True)
         times = self._records[TIMESTAMP].to_pylist()
-        fields = [self._records[column.field].to_pylist() for column in columns]
+        fields = [self._records[column.field].to_pylist() for column in self._partials.columns]
         late: list[bool] = []
         for index, (key, time) in enumerate(zip(keys, times, strict=True)):
-            values = [of_record(column.how, field[index]) for column, field in zip(columns, fields, strict=True)]
-            taken = self._add(key, (time, time + operator.gap, [1, *values]))
+            parts = self._partials.of_record([field[index] for field in fields])
+            taken = self._add(key, (time, time + operator.gap, parts))
             if self._is_behind[index]:
                 late.append(taken is None)
             if taken is not None and taken[1] - 1 <= operator.watermark:
@@ -58,7 +56,11 @@ class LateSessions:
         apart: list[Session] = []
         for other in self._live[key]:
             if session[0] <= other[1] and session[1] >= other[0]:
-                session = min(session[0], other[0]), max(session[1], other[1]), self._both(other[2], session[2])
+                session = (
+                    min(session[0], other[0]),
+                    max(session[1], other[1]),
+                    self._partials.combined(other[2], session[2]),
+                )
             else:
                 apart.append(other)
         if add(session[1] - 1, self._operator.lateness) <= self._operator.watermark:
@@ -73,7 +75,7 @@ class LateSessions:
         if table is None:
             return
         table = touching(table, self._operator.keys, self._records).sort_by(START)
-        names = [START, END, RECORDS, *(column.name for column in self._partials.columns)]
+        names = [START, END, *self._partials.part_names]
         keys = zip(*(table[name].to_pylist() for name in self._operator.keys), strict=True)
         for key, (start, end, *values) in zip(
             keys, zip(*(table[n].to_pylist() for n in names), strict=True), strict=True
@@ -81,14 +83,9 @@ class LateSessions:
             sessions = self._live[key]
             if sessions and start <= sessions[-1][1]:
                 last = sessions.pop()
-                sessions.append((last[0], max(last[1], end), self._both(last[2], values)))
+                sessions.append((last[0], max(last[1], end), self._partials.combined(last[2], values)))
             else:
                 sessions.append((start, end, values))
 
-    def _both(self, left: list[Any], right: list[Any]) -> list[Any]:
-        hows = ["count", *(column.how for column in self._partials.columns)]
-        return [combined(how, a, b) for how, a, b in zip(hows, left, right, strict=True)]
-
     def _fire(self, key: Key, session: Session) -> None:
-        names = [RECORDS, *(column.name for column in self._partials.columns)]
-        self._operator.emit_one(key, session[0], session[1], dict(zip(names, session[2], strict=True)))
+        self._operator.emit_one(key, *session)

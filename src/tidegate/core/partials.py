@@ -72,6 +72,23 @@ class Partials:
             calls.append((column.name, _MERGE[column.how], _NONE_IS_NULL))
         return self._named(table.group_by(list(by), use_threads=False).aggregate(calls), by)
 
+    @property
+    def part_names(self) -> list[str]:
+        """The columns of partial aggregates, the number of records first."""
+        return [RECORDS, *(column.name for column in self.columns)]
+
+    def of_record(self, values: Sequence[Any]) -> list[Any]:
+        """The partial aggregates of one record, in the order of `part_names`, from its fields."""
+        pairs = zip(self.columns, values, strict=True)
+        return [1, *(int(value is not None) if column.how == "count" else value for column, value in pairs)]
+
+    def combined(self, left: list[Any] | None, right: list[Any]) -> list[Any]:
+        """The partial aggregates of two groups as those of one; None for a group of nothing."""
+        if left is None:
+            return right
+        hows = ["count", *(column.how for column in self.columns)]
+        return [_combined(how, a, b) for how, a, b in zip(hows, left, right, strict=True)]
+
     def finish(self, table: pa.Table) -> dict[str, Any]:
         """The results, a column for each aggregate by name, of a table of partial aggregates."""
         return {name: self._finished(aggregate, table) for name, aggregate in self._aggregates.items()}
@@ -89,6 +106,14 @@ class Partials:
             total, count = parts
             return pc.divide(pc.cast(total, pa.float64()), pc.cast(count, pa.float64()))
         return parts[0]
+
+
+def _combined(how: str, left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return right if left is None else left
+    if how == "min":
+        return min(left, right)
+    return max(left, right) if how == "max" else left + right
 
 
 def are_columnar(combined: CombinedAggregate, schema: pa.Schema) -> bool:

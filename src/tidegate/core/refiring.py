@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.core.columnar_operator import SLICE
-from tidegate.core.partials import RECORDS
 from tidegate.core.windows import TimeWindow
 
 if TYPE_CHECKING:
@@ -29,13 +28,11 @@ class Refiring:
         self._keys: list[Key] = list(zip(*keys, strict=True))
 
     def run(self) -> None:
-        columns = self._partials.columns
-        fields = [self._records[column.field].to_pylist() for column in columns]
+        fields = [self._records[column.field].to_pylist() for column in self._partials.columns]
         starts = self._records[SLICE].to_pylist()
         for index, (key, start) in enumerate(zip(self._keys, starts, strict=True)):
             held = self._slice(start)
-            values = [of_record(column.how, field[index]) for column, field in zip(columns, fields, strict=True)]
-            held[key] = self._both(held.get(key), [1, *values])
+            held[key] = self._partials.combined(held.get(key), self._partials.of_record([f[index] for f in fields]))
             for window in self._operator.fired(start):
                 self._fire(key, window)
 
@@ -44,10 +41,9 @@ class Refiring:
         for other in {*self._operator.slices_of(window), *(s for s in self._held if window.start <= s < window.end)}:
             found = self._slice(other).get(key)
             if found is not None:
-                total = self._both(total, found)
+                total = self._partials.combined(total, found)
         assert total is not None
-        names = [RECORDS, *(column.name for column in self._partials.columns)]
-        self._operator.emit_one(key, window.start, window.end, dict(zip(names, total, strict=True)))
+        self._operator.emit_one(key, window.start, window.end, total)
 
     def _slice(self, start: int) -> dict[Key, list[Any]]:
         """What a slice holds for the keys of these records."""
@@ -61,26 +57,5 @@ class Refiring:
             wanted = pc.unique(self._records[name])
             table = table.filter(pc.is_in(table[name], value_set=wanted))
         keys = zip(*(table[name].to_pylist() for name in self._operator.keys), strict=True)
-        names = [RECORDS, *(column.name for column in self._partials.columns)]
-        values = zip(*(table[name].to_pylist() for name in names), strict=True)
+        values = zip(*(table[name].to_pylist() for name in self._partials.part_names), strict=True)
         return [(key, list(parts)) for key, parts in zip(keys, values, strict=True)]
-
-    def _both(self, left: list[Any] | None, right: list[Any]) -> list[Any]:
-        if left is None:
-            return right
-        hows = ["count", *(column.how for column in self._partials.columns)]
-        return [combined(how, a, b) for how, a, b in zip(hows, left, right, strict=True)]
-
-
-def of_record(how: str, value: Any) -> Any:
-    """The partial aggregate of one record."""
-    return int(value is not None) if how == "count" else value
-
-
-def combined(how: str, left: Any, right: Any) -> Any:
-    """Two partial aggregates as one."""
-    if left is None or right is None:
-        return right if left is None else left
-    if how == "min":
-        return min(left, right)
-    return max(left, right) if how == "max" else left + right

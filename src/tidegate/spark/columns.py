@@ -10,11 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.core.columnar_operator import ORDER
+from tidegate.core.columnar_operator import CHANNEL, ORDER
 from tidegate.errors import InvalidValueError
-
-CHANNEL: Final = "__channel"
-"""The column with the channel of a record."""
 
 SEQUENCE: Final = "__sequence"
 """The column with the place of a record in its channel."""
@@ -22,15 +19,14 @@ SEQUENCE: Final = "__sequence"
 _LIMIT: Final = 2**61
 
 
-def in_order(table: pa.Table, firsts: Mapping[str, int], *, is_common_order: bool) -> pa.Table:
+def with_order(table: pa.Table, firsts: Mapping[str, int], *, is_common_order: bool) -> pa.Table:
     """Records with their `ORDER`: by position in the channel, then by channel; or by a sequence that all share."""
     order = table[SEQUENCE].to_numpy()
     channels = table[CHANNEL].combine_chunks().dictionary_encode()
     names = [str(name) for name in channels.dictionary.to_pylist()]
     if not is_common_order:
         order = order - np.array([firsts[name] for name in names], np.int64)[channels.indices.to_numpy()]
-    table = table.drop_columns([SEQUENCE]).append_column(ORDER, pa.array(order))
-    return table.sort_by([(ORDER, "ascending"), (CHANNEL, "ascending")]).drop_columns([CHANNEL])
+    return table.drop_columns([SEQUENCE]).append_column(ORDER, pa.array(order))
 
 
 def millis(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.int64]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from tidegate.core.columnar_operator import CHANNEL
 from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.graph.nodes import SourceNode
-from tidegate.spark.columns import CHANNEL, SEQUENCE
+from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import Entry
 from tidegate.spark.processor import ROW_SCHEMA
 from tidegate.spark.routing import source_edge

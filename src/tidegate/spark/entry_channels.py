@@ -10,7 +10,7 @@ from tidegate.core.columnar_operator import ColumnarOperator
 from tidegate.core.operator import TaskOperator
 from tidegate.core.pane_log import decode_table
 from tidegate.graph.nodes import Node, TaskNode
-from tidegate.spark.columns import in_order
+from tidegate.spark.columns import with_order
 from tidegate.spark.packing import Columns, Item, Join, Summary
 from tidegate.spark.stage_options import ENTRY_STAGE, StageOptions
 
@@ -64,4 +64,4 @@ class EntryChannels:
             return
         source: Any = self._source_of[node.number]
         firsts = self._firsts[self._graph.uid(source)]
-        operator.accept_records(in_order(table, firsts, is_common_order=source.source.ordered_across_channels))
+        operator.accept_records(with_order(table, firsts, is_common_order=source.source.ordered_across_channels))

@@ -22,13 +22,14 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from tidegate.core.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.columnar_operator import CHANNEL
 from tidegate.core.hashing import stable_hash
 from tidegate.core.timestamps import ColumnTimestampAssigner
 from tidegate.errors import UnsupportedError
 from tidegate.graph.nodes import SourceNode
 from tidegate.ingest.column_files import ColumnFiles, Limits
 from tidegate.ingest.file_formats import FilePart, Parquet
-from tidegate.spark.columns import CHANNEL, SEQUENCE
+from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import Entry
 from tidegate.spark.file_log import FileLog, Offset
 from tidegate.spark.processor import ROW_SCHEMA

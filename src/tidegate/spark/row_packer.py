@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 
+from tidegate.core.columnar_operator import CHANNEL
 from tidegate.core.hashing import stable_hash
 from tidegate.errors import InvalidValueError
-from tidegate.spark.columns import CHANNEL, SEQUENCE
+from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.packing import Item, packed_rows, tick_item
 
 

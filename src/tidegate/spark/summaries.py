@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from tidegate.core.columnar_operator import SLICE, TIMESTAMP
+from tidegate.core.columnar_operator import CHANNEL, SLICE, TIMESTAMP
 from tidegate.core.key_hashes import key_hashes
 from tidegate.core.pane_log import encode_in_parts
 from tidegate.core.slices import Slices
 from tidegate.errors import InvalidValueError
-from tidegate.spark.columns import CHANNEL, SEQUENCE, millis
+from tidegate.spark.columns import SEQUENCE, millis
 from tidegate.spark.packing import (
     BEFORE_RECORDS,
     MAX_PACKET_BYTES,
