@@ -135,7 +135,7 @@ def parse() -> argparse.Namespace:
         parser.error("--batches must be more than --warm-up")
     if options.quick:
         options.engines, options.windows, options.keys, options.kinds = QUICK, ("tumbling",), ("low",), ("windows",)
-        options.rounds, options.rows, options.batches, options.warm_up = 1, 10_000, 4, 1
+        options.rounds, options.rows, options.batches, options.warm_up = 1, 10_000, 2, 1
     return options
 
 
