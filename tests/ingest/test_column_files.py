@@ -77,6 +77,16 @@ def test_sub_folders_are_channels(tmp_path: Path) -> None:
     assert [tuple(row) for row in found.read("us")] == ROWS[1:]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
+def test_the_values_of_a_column_are_channels(tmp_path: Path, kind: str) -> None:
+    write(tmp_path / "in", kind, ROWS)
+    found = source(kind, tmp_path / "in", channel="user")
+    assert list(found.channels()) == ["a", "b"]
+    assert list(found.expected_channels()) == []
+    assert [tuple(row) for row in found.read("a")] == [ROWS[0], ROWS[2]]
+    assert len(totals(found)) == 3
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [

@@ -26,6 +26,10 @@ class Source(ABC):
     def channels(self) -> Sequence[str]:
         """The names of the channels."""
 
+    def expected_channels(self) -> Sequence[str]:
+        """The channels that count before they speak, where channels are found by reading."""
+        return self.channels()
+
     @abstractmethod
     def read(self, channel: str) -> Iterator[Any]:
         """The elements of one channel, in order, from the beginning."""

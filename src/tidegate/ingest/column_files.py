@@ -64,6 +64,7 @@ class ColumnFiles(Source):
         self._make_rows = make_rows
         self.schema = file_format.schema([path for _, path in self.files()])
         self.channel = channel
+        self._folders = tuple(sorted({folder for folder, _ in self.files()})) or ("",)
         if channel is not None and self.schema.get_field_index(channel) < 0:
             raise InvalidValueError(
                 f"FileSource: there is no column {channel!r}; the files have {', '.join(self.schema.names)}"
@@ -81,25 +82,34 @@ class ColumnFiles(Source):
         return sorted(found, key=lambda place: (place[1].name, place[0]))
 
     def channels(self) -> Sequence[str]:
-        """The channels that are there; those of a column are known when its values are."""
-        if self.channel is not None:
-            return ()
-        return tuple(sorted({channel for channel, _ in self.files()})) or ("",)
+        """The channels that are there. Those of a column are looked for in the files."""
+        if self.channel is None:
+            return self._folders
+        parts = [part for _, path in self.files() for part in self.format.parts(path)]
+        values = (batch.column(0).unique() for part in parts for batch in self.format.read(part, [self.channel]))
+        return tuple(sorted({str(value) for found in values for value in found.to_pylist()}))
+
+    def expected_channels(self) -> Sequence[str]:
+        """The sub-folders that were there when the source was made; the values of a column are found by reading."""
+        return self._folders if self.channel is None else ()
 
     def read(self, channel: str) -> Iterator[Any]:
         """The elements of a channel, for the local runtime."""
         seen: set[Path] = set()
         while True:
             for folder, path in self.files():
-                if path not in seen and folder == channel:
+                if path not in seen and (self.channel is not None or folder == channel):
                     seen.add(path)
                     for part in self.format.parts(path):
-                        yield from self._rows(part)
+                        yield from self._rows(part, channel)
             if self.is_bounded:
                 return
             time.sleep(_POLL_SECONDS)
 
-    def _rows(self, part: FilePart) -> Iterator[Any]:
+    def _rows(self, part: FilePart, channel: str) -> Iterator[Any]:
         make = self._make_rows(self.schema.names)
+        place = None if self.channel is None else self.schema.get_field_index(self.channel)
         for batch in self.format.read(part, self.schema.names):
-            yield from (make(*values) for values in zip(*(c.to_pylist() for c in batch.columns), strict=True))
+            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if place is None or str(values[place]) == channel:
+                    yield make(*values)

@@ -210,7 +210,7 @@ def known_channels(task_input: Input, plan: Plan) -> dict[str, int]:
 
 def channels_of(node: Node, plan: Plan) -> list[str]:
     if isinstance(node, SourceNode):
-        return list(node.source.channels())
+        return list(node.source.expected_channels())
     if isinstance(node, TaskNode):
         return [f"{plan.graph.uid(node)}/{index}" for index in range(plan.graph.parallelism[node.number])]
     return [channel for stream in node.upstream for channel in channels_of(stream.node, plan)]

@@ -129,7 +129,7 @@ class Stage:
             if isinstance(node, TaskNode) and self._subtask < self._plan.graph.parallelism[node.number]:
                 self._create_task(node)
             elif isinstance(node, SourceNode):
-                for channel in node.source.channels():
+                for channel in node.source.expected_channels():
                     is_mine = stable_hash(channel) % self._options.parallelism == self._subtask
                     if is_mine or node.number in self._entries:
                         self._join(node, channel)
