@@ -28,8 +28,11 @@ CHUNK: Final = 100_000
 DISORDER: Final = 5_000
 CLOSING_USER: Final = -1
 HOUR: Final = 3_600_000
-FAR: Final = 240_000
-"""How far the hopelessly late orders are behind: more than any batch spans."""
+FAR: Final = 200_000
+"""How far the hopelessly late orders are behind, in milliseconds.
+
+Spark finds an order late by the watermark of two batches before, so that a batch may span up to a minute.
+"""
 
 Columns = dict[str, Any]
 

@@ -126,7 +126,8 @@ ENGINES = {
             "on_pyflink",
             "difference",
             "process mode, parallelism 2, object reuse, bundles of 100,000 records or 1 s, source "
-            "and watermarks in Java, heap state, a checkpoint every 10 s",
+            "and watermarks in Java, heap state, a checkpoint every 10 s; sessions with `process` over all orders, "
+            "since merged sessions lose orders with `aggregate`",
             share=0.1,
             slower={"sliding": 0.4},
             kinds=("windows", "late"),

@@ -48,6 +48,19 @@ class WithWindow(ProcessWindowFunction):
             yield f"{key},{window.start},{window.end},{count},{total},{biggest}"
 
 
+class OfSession(ProcessWindowFunction):
+    """The same from the orders themselves.
+
+    With `aggregate` sessions that merge lose orders in process mode: the accumulators of both end up in one list, of
+    which only the first is read.
+    """
+
+    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[str]:
+        amounts = [order[1] for order in elements]
+        window = context.window()
+        yield f"{key},{window.start},{window.end},{len(amounts)},{sum(amounts)},{max(amounts)}"
+
+
 def assigner(window: dict[str, Any]) -> Any:
     if window["gap"]:
         return EventTimeSessionWindows.with_gap(Time.milliseconds(window["gap"]))
@@ -69,7 +82,10 @@ def main() -> None:
     if job["allowed_lateness"]:
         late = OutputTag("late", orders.get_type())
         windows = windows.allowed_lateness(job["allowed_lateness"]).side_output_late_data(late)
-    results = windows.aggregate(UserAggregate(), WithWindow(), accumulator_type=totals, output_type=Types.STRING())
+    if job["window"]["gap"]:
+        results = windows.process(OfSession(), output_type=Types.STRING())
+    else:
+        results = windows.aggregate(UserAggregate(), WithWindow(), accumulator_type=totals, output_type=Types.STRING())
     if late is not None:
         # A line without a user is a late order to whoever checks.
         results = results.union(results.get_side_output(late).map(lambda _: ",0,0,0,0,0", output_type=Types.STRING()))

@@ -80,8 +80,9 @@ def main() -> None:
     job: dict[str, Any] = json.loads(sys.argv[1])
     spark = create_session()
     env = StreamExecutionEnvironment.get_execution_environment(spark, parallelism=PARALLELISM)
-    windows = source(env, spark, job).key_by("user").window(assigner(job["window"]))
-    late = OutputTag("late")
+    orders = source(env, spark, job)
+    windows = orders.key_by("user").window(assigner(job["window"]))
+    late = OutputTag("late", orders.get_type())
     lateness = job.get("allowed_lateness", 0)
     if lateness:
         windows = windows.allowed_lateness(lateness).side_output_late_data(late)
