@@ -179,3 +179,17 @@ def test_records_of_the_same_place_in_their_channels_are_ordered_by_channel_over
         seen, _, metrics = program.run(batches, with_entries=with_entries)
         assert [late[2] for late in seen[1][1]] == ["b"]
         assert metrics["num_late_records_to_side_output"] == 1
+
+
+def test_the_end_of_input_reaches_an_entry_beside_a_source_with_a_stage() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment(parallelism=PARALLELISM)
+    sink = CollectSink()
+    windows_of(stream_of(env)).agg(n=agg.count()).sink_to(sink)
+    env.from_collection([1]).key_by(lambda value: value).reduce(max).sink_to(CollectSink())
+    job = InProcessJob(Plan.of(env._graph()), PARALLELISM, with_entries=True)
+    assert job.options.first_stage == 0
+    row = {"part": "x", "number": 1, "user": "a", "shop": 1, "ts": 5, "amount": 1, CHANNEL: "x", SEQUENCE: 1}
+    job.batch(0, [records([row], SCHEMA)])
+    assert sink.results == []
+    job.batch(1, is_end=True)
+    assert [tuple(row) for row in sink.results] == [("a", 0, 10, 1)]

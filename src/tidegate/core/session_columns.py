@@ -102,10 +102,10 @@ class SessionColumnsOperator(ColumnarOperator):
         begins = np.ones(len(order), bool)
         begins[1:] = (np.diff(codes) != 0) | (starts[1:] > _highest_so_far(ends, codes, count)[:-1])
         firsts = np.flatnonzero(begins)
-        table = table.take(pa.array(order))
-        groups = table.append_column(_GROUP, pa.array(np.cumsum(begins)))
+        needed = table.select(self.partials.fields if are_records else self.partials.part_names)
+        groups = needed.take(pa.array(order)).append_column(_GROUP, pa.array(np.cumsum(begins)))
         reduced = (self.partials.reduce if are_records else self.partials.merge)(groups, [_GROUP])
-        columns = {name: table[name].take(pa.array(firsts)) for name in self.keys}
+        columns = {name: table[name].take(pa.array(order[firsts])) for name in self.keys}
         columns[START] = pa.array(starts[firsts])
         columns[END] = pa.array(np.maximum.reduceat(ends, firsts))
         return pa.table(columns | {name: reduced[name] for name in reduced.column_names if name != _GROUP})
