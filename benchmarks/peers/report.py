@@ -22,7 +22,8 @@ MEANING = """## What the figures mean
   the checkpoint.
 - **Engines that read in one go** (Flink, Bytewax, Pathway): each round runs twice, over a quarter of the rows and over
   all of them. Records per second are the further rows divided by the further time, so that start-up drops out.
-- **Slow engines get fewer rows** of the same stream, as the table of settings says. Rates are compared, not times.
+- **Slow engines get fewer rows** of the same stream, as the table of settings says, and so a shorter stretch of event
+  time: more of their windows close only at the end. Rates are compared, not times.
 - **Times Spark native** is the ratio of the rates in the same round; the median of the rounds. Above 1 is faster.
 - **Flink and others read CSV**, since Flink's Parquet needs further jars. The lines "CSV" of Spark and Tidegate are
   there to compare with them.
@@ -39,7 +40,7 @@ def markdown(results: Results, picture: str) -> str:
     for task in results.cells:
         parts.append(f"## {task[0].upper()}{task[1:]}\n\n{_table(HEADER, rows(results, task))}")
         if task in results.checks:
-            parts.append(f"All of them: {results.checks[task]} (of the largest input).\n")
+            parts.append(f"Checked; of the input of Tidegate on a DataFrame: {results.checks[task]}.\n")
     if found := remarks(results):
         parts.append("## Other ratios\n\n" + "".join(f"- {remark}\n" for remark in found))
     parts += [MEANING, _engines(results), _not_run(results)]

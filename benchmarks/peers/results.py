@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import statistics
@@ -25,8 +26,9 @@ class Cell:
     failure: str = ""
 
     @property
-    def median(self) -> float:
-        return statistics.median(self.rates)
+    def known(self) -> list[float]:
+        """The rates of the rounds that gave one."""
+        return [rate for rate in self.rates if not math.isnan(rate)]
 
 
 @dataclass(slots=True)
@@ -53,7 +55,7 @@ class Results:
         mine, theirs = self.cells[task].get(engine), self.cells[task].get(other)
         if mine is None or theirs is None or mine.failure or theirs.failure:
             return None
-        ratios = [a / b for a, b in zip(mine.rates, theirs.rates, strict=False)]
+        ratios = [a / b for a, b in zip(mine.rates, theirs.rates, strict=False) if not math.isnan(a / b)]
         return statistics.median(ratios) if ratios else None
 
     def save(self, path: Path) -> None:
@@ -78,16 +80,16 @@ def rows(results: Results, task: str) -> list[tuple[str, ...]]:
         cell = results.cells.get(task, {}).get(name)
         if cell is None:
             continue
-        if cell.failure or not cell.rates:
-            found.append((engine.title, engine.reading, "failed", "", "", ""))
+        if cell.failure or not cell.known:
+            found.append((engine.title, engine.reading, "failed" if cell.failure else "too little data", "", "", ""))
             continue
         ratio = results.ratio(task, name)
         found.append(
             (
                 engine.title,
                 engine.reading,
-                f"{cell.median:,.0f}",
-                f"{min(cell.rates):,.0f} to {max(cell.rates):,.0f}",
+                f"{statistics.median(cell.known):,.0f}",
+                f"{min(cell.known):,.0f} to {max(cell.known):,.0f}",
                 f"{statistics.median(cell.millis):,.0f}" if cell.millis else "",
                 "" if ratio is None else f"{ratio:.2f}",
             )
