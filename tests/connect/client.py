@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from tidegate import agg
 from tidegate.common import Encoder, Time, WatermarkStrategy
 from tidegate.datastream import CollectSink, OutputTag, StreamExecutionEnvironment
-from tidegate.datastream.connectors.file_system import FileSink
+from tidegate.datastream.connectors.file_system import FileSink, FileSource
 from tidegate.datastream.window import TumblingEventTimeWindows
 from tidegate.errors import TidegateError
 
@@ -72,6 +72,22 @@ def frames(env: StreamExecutionEnvironment, spark: SparkSession, folder: Path) -
     return sorted(list(row) for row in found.collect())
 
 
+def files(env: StreamExecutionEnvironment, folder: Path) -> Any:
+    """The files that `frames` has written, read by the server's workers."""
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_column("ts")
+    source = FileSource.parquet(str(folder / "in"), channel="partition")
+    results = CollectSink()
+    (
+        env.from_source(source, strategy, "files")
+        .key_by("user")
+        .window(TumblingEventTimeWindows.of("1 minute"))
+        .agg(orders=agg.count())
+        .sink_to(results)
+    )
+    env.execute("files")
+    return sorted((row["user"], row["window_start"] // 1_000, row["orders"]) for row in results.results)
+
+
 def failure(env: StreamExecutionEnvironment) -> Any:
     env.from_collection([1, 0]).map(lambda value: 1 // value).name("divide").print()
     try:
@@ -90,6 +106,7 @@ def main(url: str, folder: Path) -> None:
     found = {
         "two_sinks": two_sinks(environment(), folder / "two_sinks"),
         "frames": frames(environment(), spark, folder / "frames"),
+        "files": files(environment(), folder / "frames"),
         "failure": failure(environment()),
     }
     sys.stdout.write(json.dumps(found) + "\n")

@@ -71,4 +71,5 @@ def test_programs_run_over_spark_connect(server: str, tmp_path: Path) -> None:
         "files": ["('a', 1000)", "('a', 62000)", "('b', 61000)"],
     }
     assert found["frames"] == [["a", 0, 1], ["a", 60, 1], ["b", 0, 1], ["b", 60, 1]]
+    assert found["files"] == [[user, minute, 1] for user in ("a", "b") for minute in (0, 60, 120)]
     assert found["failure"].startswith("divide: ZeroDivisionError")

@@ -167,17 +167,21 @@ class SparkJob:
             self._query.stop()
         self._check_query()
 
-    def _supervise(self, action: Callable[[], None]) -> None:
-        """Do something with the query; if it died of a slow worker, it goes on from its checkpoint."""
+    def _persevere(self, action: Callable[[], Any], before_next: Callable[[], None] | None = None) -> Any:
+        """The result of an action, tried again where it failed because a worker was slow to start."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                action()
+                return action()
             except Exception as error:
                 if attempt == _ATTEMPTS or not is_transient(error):
                     raise translate(error, self._folder) from error
-                self.start()
-            else:
-                return
+                if before_next is not None:
+                    before_next()
+        raise AssertionError("unreachable")
+
+    def _supervise(self, action: Callable[[], None]) -> None:
+        """Do something with the query; if it died of a slow worker, it goes on from its checkpoint."""
+        self._persevere(action, before_next=self.start)
 
     def end_input(self) -> None:
         """Put the end of all input into the spool."""
@@ -221,10 +225,7 @@ class SparkJob:
                 .option("checkpointLocation", str(self._folder / "query"))
                 .trigger(**self._trigger())
             )
-            try:
-                self._query = writer.start()
-            except Exception as error:
-                raise translate(error, self._folder) from error
+            self._query = self._persevere(writer.start)
 
     def _trigger(self) -> dict[str, Any]:
         ends = bool(self._streams) and (self._is_draining or all(source.is_bounded for source in self._streams))
