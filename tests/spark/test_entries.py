@@ -175,8 +175,8 @@ def test_records_of_the_same_place_in_their_channels_are_ordered_by_channel_over
         (0, [[("x", row("a", 60)), ("y", row("a", 40)), ("z", row("a", 40))]]),
         (0, [[("z", row("b", 28))], [("y", row("b", 21))]]),
     ]
-    for with_entries in (False, True):
-        seen, _, metrics = program.run(batches, with_entries=with_entries)
+    for is_entry in (False, True):
+        seen, _, metrics = program.run(batches, with_entries=is_entry)
         assert [late[2] for late in seen[1][1]] == ["b"]
         assert metrics["num_late_records_to_side_output"] == 1
 

@@ -36,6 +36,7 @@ from tidegate.spark.sinks import DriverSinks
 from tidegate.spark.spool import Spool
 from tidegate.spark.stage_options import TICK_MILLIS, StageOptions
 from tidegate.spark.tables import Table, result_frame
+from tidegate.spark.unstarted import forget_unstarted
 
 _POLL_SECONDS: Final = 0.05
 _ATTEMPTS: Final = 3
@@ -216,6 +217,7 @@ class SparkJob:
         if not self._is_open:
             self.sinks.open()
             self._is_open = True
+        forget_unstarted(self._folder / "query")
         session = get_session(self._options.spark, self._parallelism)
         with applied_settings(session, self._parallelism):
             writer = (
