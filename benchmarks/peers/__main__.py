@@ -44,8 +44,8 @@ def main() -> None:
     else:
         show(console, results)
         results.save(options.data / "results.json")
-        draw(results, options.results.with_suffix(".png"))
-        options.results.write_text(markdown(results, options.results.with_suffix(".png").name), encoding="utf-8")
+        picture = draw(results, options.results.with_suffix(".png"))
+        options.results.write_text(markdown(results, picture), encoding="utf-8")
     sys.exit(bool(results.failures))
 
 

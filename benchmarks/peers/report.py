@@ -35,8 +35,10 @@ MEANING = """## What the figures mean
 """
 
 
-def markdown(results: Results, picture: str) -> str:
-    parts = [INTRODUCTION, _setting(results), f"![Records per second against Spark native]({picture})\n"]
+def markdown(results: Results, picture: str | None) -> str:
+    parts = [INTRODUCTION, _setting(results)]
+    if picture is not None:
+        parts.append(f"![Records per second against Spark native]({picture})\n")
     for task in results.cells:
         parts.append(f"## {task[0].upper()}{task[1:]}\n\n{_table(HEADER, rows(results, task))}")
         if task in results.checks:
@@ -86,8 +88,8 @@ def _not_run(results: Results) -> str:
     return "## Not run\n\n" + "".join([*(f"- {name}: {why}\n" for name, why in missing.items()), *failed])
 
 
-def draw(results: Results, path: Path) -> None:
-    """Bars of each engine's rate against Spark native, a panel for each task, on a logarithmic scale."""
+def draw(results: Results, path: Path) -> str | None:
+    """Bars of each engine's rate against Spark native, a panel for each task; the name of the file if there are any."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -95,7 +97,7 @@ def draw(results: Results, path: Path) -> None:
 
     names = [task for task in results.cells if any(results.ratio(task, name) for name in results.cells[task])]
     if not names:
-        return
+        return None
     heights = [1 + len(results.cells[task]) for task in names]
     figure, axes = plt.subplots(
         len(names), 1, figsize=(9, 0.36 * sum(heights) + 0.5), height_ratios=heights, sharex=True, squeeze=False
@@ -116,3 +118,4 @@ def draw(results: Results, path: Path) -> None:
     axes[-1, 0].set_xlabel("records per second, times Spark native (log scale)", fontsize=8)
     figure.tight_layout()
     figure.savefig(path, dpi=130)
+    return path.name
