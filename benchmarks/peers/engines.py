@@ -172,6 +172,6 @@ ENGINES = {
 
 NOT_RUN = {
     "Quix Streams": "reads through Kafka only, so its figure would be the broker's too; no job is written for it yet",
-    "PyFlink with late orders": "with bundles of 100,000 records it judged no order of a small input late, and an input "
+    "PyFlink with late orders": "with bundles of 100,000 records it found no order of a small input late, and an input "
     "large enough takes it too long",
 }
