@@ -43,6 +43,7 @@ def test_a_lagging_and_a_silent_partition_lose_nothing_where_sparks_own_watermar
     def remember(frame: Any, batch_id: int) -> None:
         counts.extend(row["count"] for row in frame.collect())
 
+    spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
     own = stream.withWatermark("ts", "20 seconds").groupBy("user", F.window("ts", "1 minute")).count()
     query = (
         own.writeStream.outputMode("append")

@@ -120,6 +120,9 @@ class SparkJob:
             self._feed(feeder)
             if not self._is_stopping:
                 self._complete()
+            else:
+                self._query.stop()
+                self._take_batches()
         finally:
             feeder.stop()
             self.finish()
