@@ -122,3 +122,21 @@ def test_a_damaged_file_of_the_checkpoint_is_named(tmp_path: Path, name: str, da
         f"the checkpoint {tmp_path} cannot be read: {tmp_path / name} {what}; restore the folder from a copy, or start "
         "from a new checkpoint"
     )
+
+
+def test_a_failure_in_a_function_says_the_users_line_once() -> None:
+    traceback = """Traceback (most recent call last):
+  File "/venv/lib/python3.11/site-packages/pyspark/python/lib/pyspark.zip/pyspark/worker.py", line 4, in main
+    process()
+  File "/src/tidegate/core/stateless.py", line 20, in process_element
+    value = self._map(value)
+  File "/home/ann/orders.py", line 12, in <lambda>
+    .map(lambda order: 1 // order)
+ZeroDivisionError: integer division by zero
+tidegate.errors.UserCodeError: map: ZeroDivisionError: integer division by zero
+"""
+    error = translate(Exception(FAILED + traceback + traceback))
+    assert error.__notes__ == [
+        'On the worker, in your code:\n  File "/home/ann/orders.py", line 12, in <lambda>\n'
+        "    .map(lambda order: 1 // order)"
+    ]

@@ -105,8 +105,11 @@ def stamped(env: StreamExecutionEnvironment, pairs: list[tuple[str, int]]) -> An
 def test_a_failing_function_surfaces_as_our_error_with_the_operator_and_the_record(spark: Any) -> None:
     env = StreamExecutionEnvironment.get_execution_environment(spark, parallelism=2)
     stamped(env, [("a", 1), ("b", 2)]).map(lambda pair: 1 // (pair[1] - 2)).name("divide").print()
-    with pytest.raises(UserCodeError, match=r"divide: ZeroDivisionError: .* for the record \('b', 2\)"):
+    with pytest.raises(UserCodeError, match=r"divide: ZeroDivisionError: .* for the record \('b', 2\)") as raised:
         env.execute()
+    (note,) = raised.value.__notes__
+    assert "test_programs.py" in note
+    assert "tidegate/core" not in note
 
 
 def test_a_checkpoint_of_another_program_is_refused(spark: Any, tmp_path: Path) -> None:

@@ -19,6 +19,10 @@ _LOADING = re.compile(
 _IN_JAVA = re.compile(r"^(?:py4j\.protocol\.Py4JJavaError: .*\n)?: (?:\w+\.)*(\w+): (.*)$", re.MULTILINE)
 _PREFIX = re.compile(r"^'?\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
 _STATE = re.compile(r"(?: SQLSTATE: \w+)+'?$")
+_FRAME = re.compile(r'^ +File "(?P<path>[^"]+)", line \d+, in .+(?:\n +(?!File )\S.*)?', re.MULTILINE)
+_NOT_THE_USERS = re.compile(
+    r"pyspark[/.]|/tidegate/(core|spark|datastream|graph|ingest|common|local|testing)/|^<frozen"
+)
 _WHAT_TO_DO = "restore the folder from a copy, or start from a new checkpoint"
 
 
@@ -36,8 +40,17 @@ def translate(error: BaseException, checkpoint: Path | None = None) -> BaseExcep
         name, message = found[-1]
         kind = getattr(errors, name, UserCodeError)
         if isinstance(kind, type) and issubclass(kind, TidegateError):
-            return kind(message.strip())
-    return _translate_checkpoint(text, checkpoint) or UserCodeError(f"the Spark query failed: {_reason(error)}")
+            return _with_place(kind(message.strip()), text)
+    damage = _translate_checkpoint(text, checkpoint)
+    return damage or _with_place(UserCodeError(f"the Spark query failed: {_reason(error)}"), text)
+
+
+def _with_place(error: TidegateError, text: str) -> TidegateError:
+    """The error with a note of where it happened on the worker: the lines of the user's own code."""
+    frames = [found[0] for found in _FRAME.finditer(text) if not _NOT_THE_USERS.search(found["path"])]
+    if frames:
+        error.add_note("On the worker, in your code:\n" + "\n".join(dict.fromkeys(frames)))
+    return error
 
 
 def _translate_checkpoint(text: str, checkpoint: Path | None) -> SnapshotError | None:

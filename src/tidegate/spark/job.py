@@ -178,7 +178,7 @@ class SparkJob:
                 return action()
             except Exception as error:
                 if attempt == _ATTEMPTS or not is_transient(error):
-                    raise translate(error, self._folder) from error
+                    raise translate(error, self._folder) from None
                 if before_next is not None:
                     before_next()
         raise AssertionError("unreachable")
