@@ -130,13 +130,13 @@ def test_a_failure_in_a_function_says_the_users_line_once() -> None:
     process()
   File "/src/tidegate/core/stateless.py", line 20, in process_element
     value = self._map(value)
-  File "/home/ann/orders.py", line 12, in <lambda>
+  File "/app/orders.py", line 12, in <lambda>
     .map(lambda order: 1 // order)
 ZeroDivisionError: integer division by zero
 tidegate.errors.UserCodeError: map: ZeroDivisionError: integer division by zero
 """
     error = translate(Exception(FAILED + traceback + traceback))
     assert error.__notes__ == [
-        'On the worker, in your code:\n  File "/home/ann/orders.py", line 12, in <lambda>\n'
+        'On the worker, in your code:\n  File "/app/orders.py", line 12, in <lambda>\n'
         "    .map(lambda order: 1 // order)"
     ]
