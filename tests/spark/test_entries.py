@@ -21,6 +21,7 @@ from tidegate.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
+from tidegate.errors import InvalidValueError
 from tidegate.graph.describe import as_text
 from tidegate.graph.plan import Plan
 from tidegate.spark.columns import SEQUENCE
@@ -193,3 +194,10 @@ def test_the_end_of_input_reaches_an_entry_beside_a_source_with_a_stage() -> Non
     assert sink.results == []
     job.batch(1, is_end=True)
     assert [tuple(row) for row in sink.results] == [("a", 0, 10, 1)]
+
+
+def test_a_time_column_that_does_not_exist_is_refused_when_the_program_is_built() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment(parallelism=PARALLELISM)
+    stream = env.from_dataframe(Frame(SCHEMA), channel="part")
+    with pytest.raises(InvalidValueError, match="there is no column 'time'; there are part, number, user"):
+        stream.assign_timestamps_and_watermarks(WatermarkStrategy.no_watermarks().with_timestamp_column("time"))

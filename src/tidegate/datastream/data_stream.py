@@ -18,7 +18,9 @@ from tidegate.core.sink import SinkSpec
 from tidegate.core.state_descriptors import MapStateDescriptor
 from tidegate.core.stateless import FilterSpec, FlatMapSpec, MapSpec
 from tidegate.core.strategy import WatermarkStrategy
+from tidegate.core.timestamps import ColumnTimestampAssigner
 from tidegate.datastream._element_functions import CheckedKey, Projection, same
+from tidegate.datastream.aggregate_types import columns_of
 from tidegate.datastream.data_stream_sink import DataStreamSink
 from tidegate.datastream.sinks import PrintSink
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
@@ -114,6 +116,11 @@ class DataStream:
     def assign_timestamps_and_watermarks(self, watermark_strategy: Any, *, on_error: str = "fail") -> DataStream:
         """Give every element a timestamp, and the stream its watermarks, for each channel of the input."""
         spec = AssignWatermarksSpec(WatermarkStrategy.of(watermark_strategy), _check_on_error(on_error))
+        columns, assigner = columns_of(self.get_type()), spec.strategy.timestamp_assigner
+        if columns and isinstance(assigner, ColumnTimestampAssigner) and assigner.column not in columns:
+            raise InvalidValueError(
+                f"with_timestamp_column: there is no column {assigner.column!r}; there are {', '.join(columns)}"
+            )
         return self._pass("assign_timestamps_and_watermarks", spec)
 
     # Keys, windows, several streams

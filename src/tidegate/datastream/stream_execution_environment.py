@@ -10,7 +10,6 @@ from tidegate.common.configuration import Configuration
 from tidegate.common.ddl import columns_ddl
 from tidegate.common.job_execution_result import JobExecutionResult
 from tidegate.common.typeinfo import DeclaredType, as_type
-from tidegate.core.assign_watermarks import AssignWatermarksSpec
 from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.core.source import Source
 from tidegate.core.strategy import NoWatermarks, WatermarkStrategy
@@ -123,7 +122,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             strategy.timestamp_assigner, RecordTimestampAssigner
         ):
             return stream
-        return stream._pass("assign_timestamps_and_watermarks", AssignWatermarksSpec(strategy))
+        return stream.assign_timestamps_and_watermarks(strategy)
 
     def from_dataframe(
         self,
