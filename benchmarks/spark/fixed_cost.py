@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=20)
     options = parser.parse_args()
     spark = get_session(None, PARALLELISM)
-    apply_settings(spark, PARALLELISM)
+    apply_settings(spark, PARALLELISM, has_frames=True)
     folder = Path(tempfile.mkdtemp(prefix="tidegate-bench-"))
     write_batch(spark, folder / "in", 0)
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")

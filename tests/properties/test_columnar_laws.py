@@ -17,6 +17,7 @@ from tidegate.common import WatermarkStrategy
 from tidegate.core import sliced_windows
 from tidegate.core.columnar_operator import ORDER, SLICE, TIMESTAMP
 from tidegate.core.columnar_windows import ColumnarSpec, is_columnar
+from tidegate.core.groups import Groups
 from tidegate.core.output_tag import OutputTag
 from tidegate.core.session_columns import SessionColumnsOperator
 from tidegate.core.slices import Slices
@@ -136,9 +137,9 @@ class PartialRun(Run):
     def element(self, value: Any, timestamp: int) -> None:
         table = pa.Table.from_pylist([value], schema=SCHEMA)
         start = self._slices.starts(np.array([timestamp], np.int64))
-        table = table.append_column(SLICE, pa.array(start))
+        groups, _ = Groups.of(table, ["user", "shop"]).split(SLICE, start)
         operator: Any = self.harness._operator
-        operator.accept_partials(self._spec.partials.reduce(table, [SLICE, "user", "shop"]))
+        operator.accept_partials(self._spec.partials.reduce(table, groups))
 
 
 class RecordRun(Run):

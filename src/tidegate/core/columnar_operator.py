@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidegate.core.fields import get_field
 from tidegate.core.operator import Accept, TaskOperator
@@ -92,7 +93,7 @@ class ColumnarOperator(TaskOperator):
             records = pa.concat_tables(self._records, promote_options="default")
             self._records.clear()
             if len(records):
-                self.take_records(_in_order(records) if self.spec.needs_records else records)
+                self.take_records(records)
         if self._reduced:
             reduced = pa.concat_tables(self._reduced)
             self._reduced.clear()
@@ -121,6 +122,7 @@ class ColumnarOperator(TaskOperator):
 
     def snapshot(self) -> Any:
         self.flush()
+        self.log.flush()
         return super().snapshot()
 
     def snapshot_own(self) -> Any:
@@ -191,10 +193,18 @@ class ColumnarOperator(TaskOperator):
         return pa.table(columns)
 
 
-def _in_order(records: pa.Table) -> pa.Table:
+def in_order(records: pa.Table) -> pa.Table:
+    """Records in the order in which they must be processed."""
     if CHANNEL not in records.column_names:
         return records.sort_by(ORDER)
     return records.sort_by([(ORDER, "ascending"), (CHANNEL, "ascending")]).drop_columns([CHANNEL])
+
+
+def touching(table: pa.Table, names: list[str], wanted: pa.Table) -> pa.Table:
+    """The rows of a table whose key may be among those wanted: each column is looked at by itself."""
+    for name in names:
+        table = table.filter(pc.is_in(table[name], value_set=pc.unique(wanted[name])))
+    return table
 
 
 def stamped_rows(table: pa.Table, make_row: Callable[[tuple[Any, ...]], Any]) -> Iterator[tuple[Any, int]]:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.core.columnar_operator import TIMESTAMP
+from tidegate.core.columnar_operator import TIMESTAMP, touching
 from tidegate.core.time import add
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class LateSessions:
         return session
 
     def _load(self) -> None:
-        from tidegate.core.session_columns import END, START, touching
+        from tidegate.core.session_columns import END, START
 
         table = self._operator.fragments()
         if table is None:

@@ -49,36 +49,40 @@ class MemoryBlobs:
 
 
 class PaneLog:
-    """Tables by pane, a pane being a number such as the start of a slice. Every table is a blob of its own."""
+    """Tables by pane, a pane being a number such as the start of a slice.
+
+    What is appended waits in memory until `flush` stores it, as one blob for each pane: a pane that is removed before
+    never reaches the state store.
+    """
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
-        self._counts: dict[int, tuple[int, int]] = {}
+        self._stored: dict[int, tuple[int, int]] = {}
+        self._waiting: dict[int, list[pa.Table]] = {}
 
     def __contains__(self, pane: int) -> bool:
-        return pane in self._counts
+        return pane in self._stored or pane in self._waiting
 
     @property
     def panes(self) -> list[int]:
         """The panes that hold something, in order."""
-        return sorted(self._counts)
+        return sorted(self._stored.keys() | self._waiting.keys())
 
-    def count(self, pane: int) -> int:
-        """How many tables a pane has."""
-        return self._counts.get(pane, (0, 0))[0]
+    def num_stored(self, pane: int) -> int:
+        """How many tables of a pane are stored."""
+        return self._stored.get(pane, (0, 0))[0]
 
     def rows(self, pane: int) -> int:
         """How many rows a pane has, in all its tables."""
-        return self._counts.get(pane, (0, 0))[1]
+        return self._stored.get(pane, (0, 0))[1] + sum(len(table) for table in self._waiting.get(pane, ()))
 
     def append(self, pane: int, table: pa.Table) -> None:
-        number, rows = self._counts.get(pane, (0, 0))
-        self._blobs.put(f"{pane}/{number}", _VERSION + encode_table(table))
-        self._counts[pane] = number + 1, rows + len(table)
+        self._waiting.setdefault(pane, []).append(table)
 
     def load(self, pane: int) -> Iterator[pa.Table]:
         """The tables of a pane, in the order in which they were appended, each read when it is asked for."""
-        return (self._read(f"{pane}/{number}") for number in range(self.count(pane)))
+        yield from (self._read(f"{pane}/{number}") for number in range(self.num_stored(pane)))
+        yield from self._waiting.get(pane, ())
 
     def replace(self, pane: int, table: pa.Table) -> None:
         """Let one table stand for all of a pane."""
@@ -86,15 +90,26 @@ class PaneLog:
         self.append(pane, table)
 
     def remove(self, pane: int) -> None:
-        for number in range(self._counts.pop(pane, (0, 0))[0]):
+        self._waiting.pop(pane, None)
+        for number in range(self._stored.pop(pane, (0, 0))[0]):
             self._blobs.remove(f"{pane}/{number}")
 
+    def flush(self) -> None:
+        """Store what waits."""
+        for pane, tables in self._waiting.items():
+            number, rows = self._stored.get(pane, (0, 0))
+            whole = pa.concat_tables(tables)
+            self._blobs.put(f"{pane}/{number}", _VERSION + encode_table(whole.combine_chunks()))
+            self._stored[pane] = number + 1, rows + len(whole)
+        self._waiting.clear()
+
     def snapshot(self) -> Any:
-        """What panes there are; the tables are where the blobs are."""
-        return dict(self._counts)
+        """What panes are stored; their tables are where the blobs are."""
+        return dict(self._stored)
 
     def restore(self, snapshot: Any) -> None:
-        self._counts = dict(snapshot)
+        self._stored = dict(snapshot)
+        self._waiting.clear()
 
     def _read(self, name: str) -> pa.Table:
         data = self._blobs.get(name)

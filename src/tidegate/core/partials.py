@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.core.aggregates import Aggregate, CombinedAggregate, Count, Max, Mean, Min, Sum
+from tidegate.core.groups import Groups
 from tidegate.errors import InvalidValueError
 
 RECORDS: Final = "n"
@@ -20,8 +21,6 @@ RECORDS: Final = "n"
 
 _LIMIT: Final = 2**63
 _MERGE: Final = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
-_VALID_ONLY: Final = pc.CountOptions(mode="only_valid")
-_NONE_IS_NULL: Final = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +53,23 @@ class Partials:
         """The fields that the aggregates read, each once."""
         return list(dict.fromkeys(column.field for column in self.columns))
 
-    def reduce(self, table: pa.Table, by: Sequence[str]) -> pa.Table:
+    def reduce(self, table: pa.Table, groups: Groups) -> pa.Table:
         """Records as partial aggregates of each group."""
-        calls: list[Any] = [([], "count_all")]
+        parts = [groups.sizes()]
         for column in self.columns:
             if column.how == "sum":
                 _check_sum(table[column.field], column.field)
-            calls.append((column.field, column.how, _VALID_ONLY if column.how == "count" else _NONE_IS_NULL))
-        return self._named(table.group_by(list(by), use_threads=False).aggregate(calls), by)
+            parts.append(groups.aggregate(column.how, table[column.field]))
+        return self._with_parts(groups.distinct, parts)
 
-    def merge(self, table: pa.Table, by: Sequence[str]) -> pa.Table:
+    def merge(self, table: pa.Table, groups: Groups) -> pa.Table:
         """Partial aggregates of the same groups as one row each."""
-        calls: list[Any] = [(RECORDS, "sum")]
+        parts = [groups.aggregate("sum", table[RECORDS])]
         for column in self.columns:
             if column.how == "sum":
                 _check_sum(table[column.name], column.field)
-            calls.append((column.name, _MERGE[column.how], _NONE_IS_NULL))
-        return self._named(table.group_by(list(by), use_threads=False).aggregate(calls), by)
+            parts.append(groups.aggregate(_MERGE[column.how], table[column.name]))
+        return self._with_parts(groups.distinct, parts)
 
     @property
     def part_names(self) -> list[str]:
@@ -93,9 +92,10 @@ class Partials:
         """The results, a column for each aggregate by name, of a table of partial aggregates."""
         return {name: self._finished(aggregate, table) for name, aggregate in self._aggregates.items()}
 
-    def _named(self, table: pa.Table, by: Sequence[str]) -> pa.Table:
-        """Arrow gives the grouping columns, then the aggregates in the order of the calls."""
-        return table.rename_columns([*by, RECORDS, *(column.name for column in self.columns)])
+    def _with_parts(self, distinct: pa.Table, parts: list[Any]) -> pa.Table:
+        for name, part in zip(self.part_names, parts, strict=True):
+            distinct = distinct.append_column(name, part)
+        return distinct
 
     def _finished(self, aggregate: Aggregate, table: pa.Table) -> Any:
         if isinstance(aggregate, Count) and aggregate.field is None:

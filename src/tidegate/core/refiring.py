@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tidegate.core.columnar_operator import SLICE
+from tidegate.core.columnar_operator import SLICE, touching
 from tidegate.core.windows import TimeWindow
 
 if TYPE_CHECKING:
@@ -48,14 +47,15 @@ class Refiring:
     def _slice(self, start: int) -> dict[Key, list[Any]]:
         """What a slice holds for the keys of these records."""
         if start not in self._held:
-            self._held[start] = dict(self._load(start)) if start in self._operator.log else {}
+            self._held[start] = self._load(start)
         return self._held[start]
 
-    def _load(self, start: int) -> list[tuple[Key, list[Any]]]:
-        table = self._operator.merged(start)
-        for name in self._operator.keys:
-            wanted = pc.unique(self._records[name])
-            table = table.filter(pc.is_in(table[name], value_set=wanted))
-        keys = zip(*(table[name].to_pylist() for name in self._operator.keys), strict=True)
-        values = zip(*(table[name].to_pylist() for name in self._partials.part_names), strict=True)
-        return [(key, list(parts)) for key, parts in zip(keys, values, strict=True)]
+    def _load(self, start: int) -> dict[Key, list[Any]]:
+        found: dict[Key, list[Any]] = {}
+        for table in self._operator.log.load(start):
+            table = touching(table, self._operator.keys, self._records)
+            keys = zip(*(table[name].to_pylist() for name in self._operator.keys), strict=True)
+            values = zip(*(table[name].to_pylist() for name in self._partials.part_names), strict=True)
+            for key, parts in zip(keys, values, strict=True):
+                found[key] = self._partials.combined(found.get(key), list(parts))
+        return found

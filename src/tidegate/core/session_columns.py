@@ -6,20 +6,16 @@ from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tidegate.core.columnar_operator import TIMESTAMP, ColumnarOperator
+from tidegate.core.columnar_operator import TIMESTAMP, ColumnarOperator, in_order
+from tidegate.core.groups import Groups, Numbers
 from tidegate.core.late_sessions import LateSessions
 from tidegate.core.time import add
 
 START: Final = "__start"
 END: Final = "__end"
-_GROUP: Final = "__group"
 _LIMIT: Final = 2**62
-
-Numbers = npt.NDArray[np.int64]
 
 
 class SessionColumnsOperator(ColumnarOperator):
@@ -40,8 +36,10 @@ class SessionColumnsOperator(ColumnarOperator):
 
     def take_records(self, table: pa.Table) -> None:
         times = table[TIMESTAMP].to_numpy()
-        is_behind = times + (self.gap - 1) <= self.watermark
-        if is_behind.any():
+        if times.min() + (self.gap - 1) <= self.watermark:
+            table = in_order(table)
+            times = table[TIMESTAMP].to_numpy()
+            is_behind = times + (self.gap - 1) <= self.watermark
             is_late = np.zeros(len(table), bool)
             is_late[np.flatnonzero(is_behind)] = LateSessions(self, table, is_behind).run()
             self.take_late(table.filter(pa.array(is_late)))
@@ -96,32 +94,18 @@ class SessionColumnsOperator(ColumnarOperator):
 
     def _sessions(self, table: pa.Table, starts: Numbers, ends: Numbers, *, are_records: bool) -> pa.Table:
         """Records or fragments, merged where those of a key overlap or touch."""
-        codes, count = self._codes(table)
-        order = np.lexsort((starts, codes))
-        codes, starts, ends = codes[order], starts[order], ends[order]
+        keys = Groups.of(table, self.keys)
+        order = _order(keys.numbers, starts)
+        codes, starts, ends = keys.numbers[order], starts[order], ends[order]
         begins = np.ones(len(order), bool)
-        begins[1:] = (np.diff(codes) != 0) | (starts[1:] > _highest_so_far(ends, codes, count)[:-1])
+        begins[1:] = (np.diff(codes) != 0) | (starts[1:] > _highest_so_far(ends, codes, len(keys))[:-1])
         firsts = np.flatnonzero(begins)
-        needed = table.select(self.partials.fields if are_records else self.partials.part_names)
-        groups = needed.take(pa.array(order)).append_column(_GROUP, pa.array(np.cumsum(begins)))
-        reduced = (self.partials.reduce if are_records else self.partials.merge)(groups, [_GROUP])
-        columns = {name: table[name].take(pa.array(order[firsts])) for name in self.keys}
-        columns[START] = pa.array(starts[firsts])
-        columns[END] = pa.array(np.maximum.reduceat(ends, firsts))
-        return pa.table(columns | {name: reduced[name] for name in reduced.column_names if name != _GROUP})
-
-    def _codes(self, table: pa.Table) -> tuple[Numbers, int]:
-        """A number for the key of each row, and how many there are."""
-        codes, count = np.zeros(len(table), np.int64), 1
-        for name in self.keys:
-            coded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
-            size = len(coded.dictionary)
-            codes = codes * size + coded.indices.to_numpy()
-            count *= size
-            if count > _LIMIT // 2**20:
-                found, codes = np.unique(codes, return_inverse=True)
-                count = len(found)
-        return codes, count
+        spans = keys.distinct.take(pa.array(codes[firsts]))
+        spans = spans.append_column(START, pa.array(starts[firsts]))
+        spans = spans.append_column(END, pa.array(np.maximum.reduceat(ends, firsts)))
+        numbers = np.empty(len(order), np.int64)
+        numbers[order] = np.cumsum(begins) - 1
+        return (self.partials.reduce if are_records else self.partials.merge)(table, Groups(numbers, spans))
 
     def snapshot_own(self) -> Any:
         return [super().snapshot_own(), dict(self._extents)]
@@ -130,6 +114,15 @@ class SessionColumnsOperator(ColumnarOperator):
         log, extents = own
         super().restore_own(log)
         self._extents = dict(extents)
+
+
+def _order(codes: Numbers, starts: Numbers) -> Numbers:
+    """The order of rows by key, then by start."""
+    lowest = int(starts.min())
+    span = int(starts.max()) - lowest + 1
+    if (int(codes.max()) + 1) * span >= _LIMIT:
+        return np.lexsort((starts, codes))
+    return np.argsort(codes * span + (starts - lowest))
 
 
 def _highest_so_far(ends: Numbers, codes: Numbers, count: int) -> Numbers:
@@ -143,10 +136,3 @@ def _highest_so_far(ends: Numbers, codes: Numbers, count: int) -> Numbers:
         )
     lift = codes * span
     return np.maximum.accumulate(ends - lowest + lift) - lift + lowest
-
-
-def touching(table: pa.Table, names: list[str], wanted: pa.Table) -> pa.Table:
-    """The rows of a table whose key may be among those wanted: each column is looked at by itself."""
-    for name in names:
-        table = table.filter(pc.is_in(table[name], value_set=pc.unique(wanted[name])))
-    return table

@@ -62,6 +62,11 @@ class Entry:
         needed = {self.time_column, *(n for w in self.windows for n in (*w.spec.key_names, *w.spec.partials.fields))}
         return [name for name in columns if name in needed]
 
+    def text_keys(self, schema: pa.Schema) -> tuple[str, ...]:
+        """The text columns that some window is keyed by."""
+        names = dict.fromkeys(name for window in self.windows for name in window.spec.key_names)
+        return tuple(name for name in names if pa.types.is_string(schema.field(name).type))
+
 
 def find_entries(plan: Plan, parallelism: int) -> tuple[Entry, ...]:
     """The sources of a plan that need no stage."""

@@ -39,6 +39,7 @@ from tidegate.spark.stage_options import StageOptions
 from tidegate.spark.summaries import EntryReader
 
 _FORMAT: Final = "tidegate_files"
+_CHANNELS: Final = pa.dictionary(pa.int32(), pa.string())
 _ROW_BITS: Final = 32
 """A row's place in its channel is the number of its file, and below that many bits its row there."""
 
@@ -55,6 +56,8 @@ class FileStreamConfig:
     time_column: str | None = None
     max_drift: int | None = None
     needs_sequence: bool = True
+    texts: tuple[str, ...] = ()
+    """Columns of text that may come as dictionaries."""
 
 
 @dataclass
@@ -128,10 +131,11 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         config = self._config
         for folder, number, part in parts:
             row = part.first_row
-            for batch in config.source.format.read(part, config.columns):
+            for batch in config.source.format.read(part, config.columns, config.texts):
                 count = batch.num_rows
                 column = config.source.channel
-                names = pa.repeat(folder, count) if column is None else batch.column(column).cast(pa.string())
+                names = pa.repeat(folder, count) if column is None else batch.column(column)
+                names = names.dictionary_encode().cast(_CHANNELS)
                 columns = [*batch.columns, names]
                 fields = [*batch.schema.names, CHANNEL]
                 if config.needs_sequence:
@@ -162,7 +166,15 @@ def file_config(
             columns.append(source.channel)
         reader: Any = EntryReader(entry, options, group_keys, has_sequence=entry.needs_records)
         return FileStreamConfig(
-            source, reader, columns, log_path, len(group_keys), time_column, drift, needs_sequence=entry.needs_records
+            source,
+            reader,
+            columns,
+            log_path,
+            len(group_keys),
+            time_column,
+            drift,
+            needs_sequence=entry.needs_records,
+            texts=() if entry.needs_records else entry.text_keys(source.schema),
         )
     reader = RowPacker(
         source_edge(uid),

@@ -92,6 +92,7 @@ class SparkJob:
             for node in graph.nodes
             if isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource | ColumnFiles)
         ]
+        self._has_frames = any(isinstance(source, DataFrameSource) for source in self._streams)
         self._is_stopping = False
         self._is_draining = False
         self._query: Any = None
@@ -198,7 +199,7 @@ class SparkJob:
         """
         self._stage_options.run_id = uuid.uuid4().hex
         session = get_session(self._options.spark, self._parallelism)
-        apply_settings(session, self._parallelism)
+        apply_settings(session, self._parallelism, has_frames=self._has_frames)
         frame = result_frame(compile_plan(session, self._stage_options, self.spool, self._keys), tables)
         threading.Thread(target=self._keep_fed, name="tidegate feeder", daemon=True).start()
         return frame
@@ -222,7 +223,7 @@ class SparkJob:
             self._is_open = True
         forget_unstarted(self._folder / "query")
         session = get_session(self._options.spark, self._parallelism)
-        with applied_settings(session, self._parallelism):
+        with applied_settings(session, self._parallelism, has_frames=self._has_frames):
             writer = (
                 compile_plan(session, self._stage_options, self.spool, self._keys)
                 .writeStream.queryName(self._name.replace("`", "'"))

@@ -8,6 +8,7 @@ from typing import Any, Final
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from tidegate.spark.archives import forget_archives
 from tidegate.spark.packing import Item, pack, unpack
 from tidegate.spark.routing import Target
 from tidegate.spark.stage import Stage
@@ -27,6 +28,7 @@ class StageProcessor(StatefulProcessor):
         self._group_keys = group_keys
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        forget_archives()
         self._blobs = _MapStateBlobs(handle.getMapState("tidegate", _STATE_KEY, _STATE_VALUE))
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803

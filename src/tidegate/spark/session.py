@@ -28,6 +28,12 @@ SETTINGS: Final = {
 }
 """Session settings that the runtime needs, set while a query starts."""
 
+_BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+_DEFAULT_BATCH_BYTES: Final = "67108864b"
+_NO_LIMIT: Final = str(2**31 - 1)
+"""With any other limit Spark adds up the size of all columns after each row, which takes most of the hand-over's time.
+The limit of rows stays."""
+
 
 def get_session(spark: Any, parallelism: int) -> SparkSession:
     """The user's session, or a quiet local one."""
@@ -58,8 +64,11 @@ def is_remote(session: SparkSession) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect.")
 
 
-def apply_settings(session: SparkSession, parallelism: int) -> dict[str, str | None]:
-    """Set what the runtime needs, and refuse what it cannot work with. Returns what the settings were before."""
+def apply_settings(session: SparkSession, parallelism: int, *, has_frames: bool) -> dict[str, str | None]:
+    """Set what the runtime needs, and refuse what it cannot work with. Returns what the settings were before.
+
+    `has_frames` is whether rows of DataFrames are handed over to Python.
+    """
     provider = session.conf.get(_PROVIDER, "") or ""
     if provider and not provider.startswith(_STATE_PACKAGE) and "RocksDB" not in provider:
         raise InvalidValueError(
@@ -73,6 +82,8 @@ def apply_settings(session: SparkSession, parallelism: int) -> dict[str, str | N
     wanted = SETTINGS | {"spark.sql.shuffle.partitions": str(parallelism)}
     if "RocksDB" in provider:
         wanted[_PROVIDER] = provider
+    if has_frames and session.conf.get(_BATCH_BYTES, _DEFAULT_BATCH_BYTES) == _DEFAULT_BATCH_BYTES:
+        wanted[_BATCH_BYTES] = _NO_LIMIT
     before = {name: session.conf.get(name, None) for name in wanted}
     for name, value in wanted.items():
         session.conf.set(name, value)
@@ -80,9 +91,9 @@ def apply_settings(session: SparkSession, parallelism: int) -> dict[str, str | N
 
 
 @contextlib.contextmanager
-def applied_settings(session: SparkSession, parallelism: int) -> Iterator[None]:
+def applied_settings(session: SparkSession, parallelism: int, *, has_frames: bool) -> Iterator[None]:
     """The settings of the runtime for a query that starts in here; a query keeps those that it started with."""
-    before = apply_settings(session, parallelism)
+    before = apply_settings(session, parallelism, has_frames=has_frames)
     try:
         yield
     finally:

@@ -9,10 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from tidegate.core.columnar_operator import CHANNEL, SLICE, TIMESTAMP
+from tidegate.core.groups import Groups
 from tidegate.core.key_hashes import key_hashes
 from tidegate.core.pane_log import encode_in_parts
 from tidegate.core.slices import Slices
 from tidegate.errors import InvalidValueError
+from tidegate.spark.archives import forget_archives
 from tidegate.spark.columns import SEQUENCE, millis
 from tidegate.spark.packing import (
     BEFORE_RECORDS,
@@ -29,7 +31,7 @@ from tidegate.spark.stage_options import ENTRY_STAGE, StageOptions
 if TYPE_CHECKING:
     from tidegate.spark.entry import Entry, WindowInput
 
-_ROWS_AT_ONCE: Final = 1_000_000
+_ROWS_AT_ONCE: Final = 2_000_000
 _RECORDS_AT_ONCE: Final = 250_000
 _NO_PLACE: Final = (
     "from_dataframe: the {} is null in some rows; it says where a row belongs, so fill it, or filter such rows out, "
@@ -53,6 +55,7 @@ class EntryReader:
         self._position = 0
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_archives()
         self._position = 0
         if self._needs_clock:
             yield self._packets({subtask: [tick_item()] for subtask in range(len(self._group_keys))})
@@ -60,11 +63,12 @@ class EntryReader:
         waiting: list[pa.RecordBatch] = []
         count = 0
         for batch in batches:
-            waiting.append(batch)
-            count += batch.num_rows
-            if count >= limit:
+            # Files differ in whether a column comes as a dictionary.
+            if count >= limit or (waiting and batch.schema != waiting[0].schema):
                 yield from self._read(pa.Table.from_batches(waiting))
                 waiting, count = [], 0
+            waiting.append(batch)
+            count += batch.num_rows
         if count:
             yield from self._read(pa.Table.from_batches(waiting))
 
@@ -85,33 +89,30 @@ class EntryReader:
         yield self._packets(items)
 
     def _summaries(self, table: pa.Table) -> Iterator[Item]:
-        calls = [(TIMESTAMP, "max")]
-        if SEQUENCE in table.column_names:
-            calls.append((SEQUENCE, "min"))
-        channels = table.group_by([CHANNEL], use_threads=False).aggregate(calls)
-        firsts = channels.column(f"{SEQUENCE}_min").to_pylist() if len(calls) > 1 else [None] * len(channels)
-        for name, highest, first in zip(
-            channels[CHANNEL].to_pylist(), channels[f"{TIMESTAMP}_max"].to_pylist(), firsts, strict=True
-        ):
-            if name is None:
-                raise InvalidValueError(_NO_PLACE.format("channel"))
-            yield Item((BEFORE_RECORDS, ""), self._edge, str(name), progress=Summary(highest, first))
+        if table[CHANNEL].null_count:
+            raise InvalidValueError(_NO_PLACE.format("channel"))
+        channels = Groups.of(table, [CHANNEL])
+        highest = channels.aggregate("max", table[TIMESTAMP]).to_pylist()
+        has_places = SEQUENCE in table.column_names
+        firsts = channels.aggregate("min", table[SEQUENCE]).to_pylist() if has_places else [None] * len(channels)
+        for name, high, first in zip(channels.distinct[CHANNEL].to_pylist(), highest, firsts, strict=True):
+            yield Item((BEFORE_RECORDS, ""), self._edge, str(name), progress=Summary(high, first))
 
     def _parts(self, window: WindowInput, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """The share of each subtask: records, or partial aggregates where they say all."""
-        keys = list(window.spec.key_names)
+        names = window.spec.key_names
+        count = len(self._group_keys)
+        keys = Groups.of(table, names)
+        subtasks = key_hashes(keys.distinct, names) % np.uint64(count)
         if window.spec.needs_records:
-            part = table
+            subtasks = subtasks[keys.numbers]
         else:
             starts = Slices.of(window.spec.window.assigner).starts(table[TIMESTAMP].to_numpy())
-            part = window.spec.partials.reduce(table.append_column(SLICE, pa.array(starts)), [SLICE, *keys])
-        count = len(self._group_keys)
-        if count == 1:
-            yield 0, part
-            return
-        subtasks = key_hashes(part, keys) % np.uint64(count)
+            groups, parents = keys.split(SLICE, starts)
+            table = window.spec.partials.reduce(table, groups)
+            subtasks = subtasks[parents]
         for subtask in range(count):
-            mine = part.filter(pa.array(subtasks == subtask))
+            mine = table.filter(pa.array(subtasks == subtask)) if count > 1 else table
             if len(mine):
                 yield subtask, mine
 

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType, TimestampType
 from tidegate.core.fields import get_field
 from tidegate.core.pane_log import decode_table
 from tidegate.errors import InvalidTypeError, InvalidValueError
+from tidegate.spark.archives import forget_archives
 from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Columns, Item, unpack
 from tidegate.spark.routing import parse_edge
 
@@ -56,6 +57,7 @@ def _unpacker(targets: Targets, schema: StructType) -> Callable[[Iterator[pa.Rec
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
 
     def unpack_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_archives()
         for batch in batches:
             found: list[dict[str, Any]] = []
             for stage, payload in zip(
