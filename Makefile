@@ -78,7 +78,7 @@ bench-micro: $(READY) ## Measure the core: valve by number of channels, records 
 bench-fixed: check-java $(READY) ## Measure what a nearly empty micro-batch costs, beside Spark's own aggregation
 	@$(BIN)/python benchmarks/spark/fixed_cost.py
 
-BENCH_READY := .venv-bench-bytewax/.ready .venv-bench-pathway/.ready
+BENCH_READY := .venv-bench-bytewax/.ready .venv-bench-pathway/.ready .venv-bench-quix/.ready
 
 $(BENCH_READY): .venv-bench-%/.ready: benchmarks/peers/requirements/%.txt
 	@echo "Setting up $(@D) ..."

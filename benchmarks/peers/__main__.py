@@ -31,26 +31,38 @@ def main() -> None:
     sizes = Sizes(options.rows, options.batches, options.warm_up)
     choice = Choice(options.windows, options.keys, options.kinds, sizes, options.everything)
     engines, missing = available(options.engines)
-    results = Results(missing=missing)
-    results.sizes = {"rounds": options.rounds, "rows": sizes.rows, "batches": sizes.batches, "warm_up": sizes.warm_up}
     options.data.mkdir(parents=True, exist_ok=True)
-    started = time.monotonic()
-    run_all(console, Bench(options.data), choice, engines, options.rounds, results)
-    results.minutes = (time.monotonic() - started) / 60
+    saved = options.data / "results.json"
+    results = Results.load(saved) if options.add and saved.exists() else Results()
+    results.missing = missing
+    results.sizes = {"batches": sizes.batches, "warm_up": sizes.warm_up}
+    started = time.monotonic() - results.minutes * 60
+
+    def save() -> None:
+        results.minutes = (time.monotonic() - started) / 60
+        if not options.quick:
+            results.save(saved)
+
+    run_all(console, Bench(options.data), choice, engines, options.rounds, results, save)
     for failure in results.failures:
         console.print(failure, style="red", markup=False)
     if options.quick:
         console.print(f"peers: results of {', '.join(e.title for e in engines)} agree" * (not results.failures))
     else:
         show(console, results)
-        results.save(options.data / "results.json")
         picture = draw(results, options.results.with_suffix(".png"))
         options.results.write_text(markdown(results, picture), encoding="utf-8")
     sys.exit(bool(results.failures))
 
 
 def run_all(
-    console: Console, bench: Bench, choice: Choice, engines: list[Engine], rounds: int, results: Results
+    console: Console,
+    bench: Bench,
+    choice: Choice,
+    engines: list[Engine],
+    rounds: int,
+    results: Results,
+    save: Callable[[], None],
 ) -> None:
     """Every round visits every task with every engine; which engine is first turns from round to round."""
     todo = [(task, [e for e in engines if takes_part(e, task, choice)]) for task in tasks(choice)]
@@ -66,10 +78,12 @@ def run_all(
         for number in range(rounds):
             for task, who in todo:
                 results.kinds[task.name] = task.kind
+                results.rows[task.name] = task.sizes.rows
                 turn = number % len(who) if who else 0
                 for engine in [*who[turn:], *who[:turn]]:
                     progress.update(bar, description=f"round {number + 1}: {engine.title}, {task.name}")
                     run_one(bench, engine, task, results)
+                    save()
                     if not console.is_terminal:
                         console.print(f"round {number + 1}: {engine.title}, {task.name}: done", highlight=False)
                     progress.advance(bar)
@@ -125,7 +139,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--keys", type=chooser(KEYS), default=tuple(KEYS), help=",".join(KEYS))
     parser.add_argument("--kinds", type=chooser(KINDS), default=KINDS, help=",".join(KINDS))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of a batch")
+    parser.add_argument("--add", action="store_true", help="add rounds to the results of earlier runs")
+    parser.add_argument("--rows", type=int, default=4_000_000, help="rows of a batch; some tasks take a share of it")
     parser.add_argument("--batches", type=int, default=6)
     parser.add_argument("--warm-up", type=int, default=2, help="batches that are not measured")
     parser.add_argument("--data", type=Path, default=ROOT / "build" / "bench", help="folder for input and scratch")

@@ -167,11 +167,23 @@ ENGINES = {
             slower={"sliding": 0.1, "session": 0.05},
             reading="CSV",
         ),
+        Engine(
+            "quix",
+            "Quix Streams",
+            ".venv-bench-quix",
+            "on_quix",
+            "difference",
+            "two processes in a consumer group, a loopback Kafka broker beside them, loaded before the clock starts with "
+            "a topic that is already keyed by user; RocksDB state on disk, no changelog topics, a commit every 10 s; "
+            "sessions close by key, and the closing order that each user then needs is not timed",
+            share=0.05,
+            slower={"sliding": 0.5},
+            reading="Kafka, JSON",
+        ),
     )
 }
 
 NOT_RUN = {
-    "Quix Streams": "reads through Kafka only, so its figure would be the broker's too; no job is written for it yet",
     "PyFlink with late orders": "with bundles of 100,000 records it found no order of a small input late, and an input "
     "large enough takes it too long",
 }

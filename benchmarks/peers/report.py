@@ -20,7 +20,7 @@ MEANING = """## What the figures mean
 - **Engines in micro-batches** (Spark, Tidegate): rows of a batch divided by the median time of a batch, as Spark's
   query progress gives it (`triggerExecution`), after the warm-up batches. It includes reading, writing results and
   the checkpoint.
-- **Engines that read in one go** (Flink, Bytewax, Pathway): each round runs twice, over a quarter of the rows and over
+- **Engines that read in one go** (Flink, Bytewax, Pathway, Quix Streams): each round runs twice, over a quarter of the rows and over
   all of them. Records per second are the further rows divided by the further time, so that start-up drops out.
 - **Slow engines get fewer rows** of the same stream, as the table of settings says, and so a shorter stretch of event
   time: more of their windows close only at the end. Rates are compared, not times.
@@ -29,6 +29,7 @@ MEANING = """## What the figures mean
   there to compare with them.
 - **Bytewax** has a clock for each key that moves with the wall clock; it is given one that stands still, and one
   reader, because it has no watermark for each partition. **Pathway** gets the whole input as one static batch.
+  **Quix Streams** reads from Kafka only: a broker runs beside it on the same cores.
 - **Late orders**: half of one per cent of the orders is late but within the allowed lateness, half is too late. Spark
   native has neither allowed lateness nor a late output: it waits 15 seconds instead of 5 and drops what is later.
 - **Keys stored**: one window that stays open holds the keys; each measured batch touches up to 10,000 of them.
@@ -40,7 +41,8 @@ def markdown(results: Results, picture: str | None) -> str:
     if picture is not None:
         parts.append(f"![Records per second against Spark native]({picture})\n")
     for task in results.cells:
-        parts.append(f"## {task[0].upper()}{task[1:]}\n\n{_table(HEADER, rows(results, task))}")
+        size = f"Batches of {results.rows[task]:,} rows.\n\n" if task in results.rows else ""
+        parts.append(f"## {task[0].upper()}{task[1:]}\n\n{size}{_table(HEADER, rows(results, task))}")
         if task in results.checks:
             parts.append(f"Checked; of the input of Tidegate on a DataFrame: {results.checks[task]}.\n")
     if found := remarks(results):
@@ -53,9 +55,8 @@ def _setting(results: Results) -> str:
     facts = [f"{name} {value}" for name, value in machine().items()]
     sizes = results.sizes
     return (
-        f"Machine: {', '.join(facts)}. {sizes['rounds']} rounds, interleaved, the order of the engines turning from "
-        f"round to round; {sizes['batches']} batches of {sizes['rows']:,} rows, the first {sizes['warm_up']} not "
-        f"measured. {results.minutes:.0f} minutes in all.\n"
+        f"Machine: {', '.join(facts)}. Rounds are interleaved, the order of the engines turning from round to round; "
+        f"{sizes['batches']} batches, the first {sizes['warm_up']} unmeasured. {results.minutes:.0f} minutes in all.\n"
     )
 
 

@@ -37,6 +37,8 @@ class Results:
 
     cells: dict[str, dict[str, Cell]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    """Rows of a batch by task."""
     versions: dict[str, str] = field(default_factory=dict)
     checks: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -70,7 +72,7 @@ class Results:
         return Results(cells=cells, **data)
 
 
-HEADER = ("engine", "reads", "records/s", "lowest to highest", "ms per batch", "times Spark native")
+HEADER = ("engine", "reads", "rounds", "records/s", "lowest to highest", "ms per batch", "times Spark native")
 
 
 def rows(results: Results, task: str) -> list[tuple[str, ...]]:
@@ -81,13 +83,16 @@ def rows(results: Results, task: str) -> list[tuple[str, ...]]:
         if cell is None:
             continue
         if cell.failure or not cell.known:
-            found.append((engine.title, engine.reading, "failed" if cell.failure else "too little data", "", "", ""))
+            found.append(
+                (engine.title, engine.reading, "", "failed" if cell.failure else "too little data", "", "", "")
+            )
             continue
         ratio = results.ratio(task, name)
         found.append(
             (
                 engine.title,
                 engine.reading,
+                str(len(cell.rates)),
                 f"{statistics.median(cell.known):,.0f}",
                 f"{min(cell.known):,.0f} to {max(cell.known):,.0f}",
                 f"{statistics.median(cell.millis):,.0f}" if cell.millis else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.peers.data import Orders
 from benchmarks.peers.engines import Engine
@@ -14,6 +14,15 @@ KEYS = {"low": 1_000, "high": 200_000, "very-high": 5_000_000}
 STORED = {"few": 100_000, "many": 10_000_000}
 TOUCHED = 10_000
 LATE_SHARE = 0.01
+RATE = 1_000_000
+"""Orders per minute of event time."""
+SHARES = {
+    ("tumbling", "low"): 2.0,
+    ("tumbling", "very-high"): 0.5,
+    ("sliding", "high"): 0.25,
+    ("session", "high"): 0.5,
+}
+"""The rows of a batch against `--rows`, chosen so that a batch of Spark's takes seconds and not minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +35,14 @@ class Choice:
     sizes: Sizes
     is_everything: bool = False
 
-    @property
-    def rate(self) -> int:
-        """Orders per minute of event time: a batch spans two minutes."""
-        return max(self.sizes.rows // 2, 1)
+    def sizes_of(self, window: str, level: str) -> Sizes:
+        rows = int(self.sizes.rows * SHARES.get((window, level), 1.0))
+        return replace(self.sizes, rows=rows)
+
+
+def rate_of(sizes: Sizes) -> int:
+    """Orders per minute: small batches still span two minutes, so that windows close."""
+    return max(min(RATE, sizes.rows // 2), 1)
 
 
 def tasks(choice: Choice) -> list[Task]:
@@ -55,16 +68,19 @@ def _windows(choice: Choice) -> Iterable[Task]:
     for window in choice.windows:
         for level in choice.keys:
             is_default = window == "tumbling" or level == "high" or len(choice.keys) == 1
+            is_default |= window == "sliding" and level == "low"
             if is_default or choice.is_everything:
-                orders = Orders(KEYS[level], choice.rate)
+                sizes = choice.sizes_of(window, level)
+                orders = Orders(KEYS[level], rate_of(sizes))
                 name = f"{WINDOWS[window].title}, {KEYS[level]:,} keys"
-                yield Task(name, orders, WINDOWS[window], choice.sizes)
+                yield Task(name, orders, WINDOWS[window], sizes)
 
 
 def _late(choice: Choice) -> Iterable[Task]:
     # A batch spans a minute, and those before the first hopelessly late orders are not measured.
-    sizes = Sizes(choice.sizes.rows, choice.sizes.batches + 2, choice.sizes.warm_up + 2)
-    orders = Orders(KEYS["high"], choice.sizes.rows, late=LATE_SHARE)
+    rows = choice.sizes.rows // 2
+    sizes = Sizes(rows, choice.sizes.batches + 2, choice.sizes.warm_up + 2)
+    orders = Orders(KEYS["high"], rows, late=LATE_SHARE)
     name = f"tumbling windows of 60 s, {KEYS['high']:,} keys, 1 % late orders, allowed lateness of 10 s, late output"
     yield Task(name, orders, WINDOWS["tumbling"], sizes, kind="late")
 

@@ -21,8 +21,7 @@ _CHECKPOINTS: Final = "the checkpoint directory is `get_execution_environment(ch
 _SLOTS: Final = "Spark places tasks"
 _SINK: Final = "no connector; write a `Sink`"
 _SOURCE_OR_SINK: Final = "no connector; write a `Source` or a `Sink`"
-_KAFKA: Final = "not yet; read the topic with Spark and `from_dataframe`, which finds Kafka's columns"
-_DYNAMIC_KAFKA: Final = "comes, if at all, after the Kafka connector"
+_DYNAMIC_KAFKA: Final = "the clusters and topics are fixed; use `KafkaSource`"
 _OLD_KAFKA: Final = "the older connector, which Flink itself has replaced by `KafkaSource` and `KafkaSink`"
 _FORMATS: Final = "not yet; read and write text, and convert it in a `map`"
 _INTERNAL: Final = "PyFlink's own machinery; there is nothing to take its place"
@@ -82,7 +81,6 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "SingleClusterTopicMetadataService": _DYNAMIC_KAFKA,
         **dict.fromkeys(("FlinkKafkaConsumer", "FlinkKafkaProducer", "Semantic"), _OLD_KAFKA),
         **dict.fromkeys(("JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"), _SINK),
-        "KafkaSource": _KAFKA,
         **dict.fromkeys(("PulsarSource", "PulsarSourceBuilder", "StartCursor", "StopCursor"), _SOURCE_OR_SINK),
         **dict.fromkeys(("RMQConnectionConfig", "RMQSink", "RMQSource"), _SOURCE_OR_SINK),
     },
@@ -95,8 +93,6 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "tidegate.datastream.connectors.kafka": {
         **dict.fromkeys(("FlinkKafkaConsumer", "FlinkKafkaProducer", "Semantic"), _OLD_KAFKA),
-        **dict.fromkeys(("KafkaOffsetResetStrategy", "KafkaOffsetsInitializer", "KafkaSource"), _KAFKA),
-        **dict.fromkeys(("KafkaSourceBuilder", "KafkaTopicPartition"), _KAFKA),
     },
     "tidegate.datastream.data_stream": {"CachedDataStream": "`cache` is refused"},
     "tidegate.datastream.functions": {

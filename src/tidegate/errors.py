@@ -63,3 +63,7 @@ class MissingLibraryError(TidegateError, ImportError):
 
 class DeliveryError(TidegateError, ConnectionError):
     """A sink could not deliver what it was given to the system behind it."""
+
+
+class FetchError(TidegateError, ConnectionError):
+    """A source could not read what it should from the system behind it."""

@@ -27,6 +27,7 @@ from tidegate.core.strategy import WatermarkStrategy
 from tidegate.core.time import TimeCharacteristic
 from tidegate.core.watermarks import PerEventWatermarks
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
+from tidegate.datastream.connectors.kafka import KafkaOffsetsInitializer
 from tidegate.datastream.window import TumblingEventTimeWindows
 from tidegate.errors import TidegateError
 from tidegate.ingest.file_formats import Csv, JsonLines
@@ -74,6 +75,7 @@ EXAMPLES: tuple[Any, ...] = (
     ChannelState("partition 0", 5, False),
     Csv(pa.schema([("user", pa.string())])),
     JsonLines(pa.schema([("user", pa.string())])),
+    KafkaOffsetsInitializer.timestamp(5),
     timestamps.RecordTimestampAssigner(),
     timestamps.FunctionTimestampAssigner(max),
     timestamps.ColumnTimestampAssigner("ts"),

@@ -24,17 +24,31 @@ from tidegate.core.slices import Slices
 from tidegate.core.window_operator import WindowSpec
 from tidegate.datastream import StreamExecutionEnvironment
 from tidegate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
+from tidegate.errors import InvalidValueError
 from tidegate.graph.nodes import TaskNode
 from tidegate.testing import OneInputHarness
 
 LATE = OutputTag("late")
-SCHEMA = pa.schema([("user", pa.string()), ("shop", pa.int64()), ("amount", pa.int64())])
+SCHEMA = pa.schema([("user", pa.string()), ("shop", pa.int64()), ("amount", pa.int64()), ("item", pa.string())])
+
+ORDERED = {
+    "first": agg.first("amount"),
+    "last": agg.last("amount"),
+    "lowest_item": agg.min_by("item", "amount"),
+    "highest_item": agg.max_by("item", "amount"),
+    "items": agg.collect_list("item"),
+}
 
 ms = st.integers(-30, 60)
 elements = st.tuples(
     st.just("element"),
     st.fixed_dictionaries(
-        {"user": st.sampled_from("abc"), "shop": st.integers(0, 1), "amount": st.none() | st.integers(-5, 5)}
+        {
+            "user": st.sampled_from("abc"),
+            "shop": st.integers(0, 1),
+            "amount": st.none() | st.integers(-5, 5),
+            "item": st.none() | st.sampled_from("xyz"),
+        }
     ),
     ms,
 )
@@ -48,19 +62,22 @@ assigners = st.one_of(
 )
 
 
-def window_spec(assigner: Any, lateness: int, *, has_late_output: bool) -> WindowSpec:
+def window_spec(assigner: Any, lateness: int, *, has_late_output: bool, has_order: bool = False) -> WindowSpec:
     env = StreamExecutionEnvironment.get_execution_environment(runtime="local")
     stamped = env.from_collection([{}]).assign_timestamps_and_watermarks(WatermarkStrategy.no_watermarks())
     windowed = stamped.key_by(["user", "shop"]).window(assigner).allowed_lateness(lateness)
     if has_late_output:
         windowed = windowed.side_output_late_data(LATE)
     stream = windowed.agg(
+        **(ORDERED if has_order else {}),
         count=agg.count(),
         valid=agg.count("amount"),
         total=agg.sum("amount"),
         lowest=agg.min("amount"),
         highest=agg.max("amount"),
         mean=agg.mean("amount"),
+        deviation=agg.stddev("amount"),
+        distinct=agg.count_distinct("amount"),
     )
     node = stream._node("test")
     assert isinstance(node, TaskNode)
@@ -70,6 +87,14 @@ def window_spec(assigner: Any, lateness: int, *, has_late_output: bool) -> Windo
 
 def harness(spec: Any) -> OneInputHarness:
     return OneInputHarness(spec, key_selector=lambda value: (value["user"], value["shop"]))
+
+
+def seen(row: Any) -> tuple[Any, ...]:
+    """A result that can be counted; a deviation is exact only up to the order of additions."""
+    return tuple(
+        round(value, 9) if isinstance(value, float) else tuple(value) if isinstance(value, list) else value
+        for value in ([row[name] for name in SCHEMA.names] if isinstance(row, dict) else row)
+    )
 
 
 class Run:
@@ -106,12 +131,12 @@ class Run:
         self.records, self.late = [], []
         self.harness.process_watermark(watermark)
         self._take()
-        self.segments.append((watermark, Counter((tuple(r.value), r.timestamp) for r in self.records)))
+        self.segments.append((watermark, Counter((seen(r.value), r.timestamp) for r in self.records)))
         self.records = []
 
     def _seen(self, records: list[Any]) -> Any:
         """Records that fired one by one, in order."""
-        return [(tuple(record.value), record.timestamp) for record in records]
+        return [(seen(record.value), record.timestamp) for record in records]
 
     def drain(self) -> None:
         self.harness._operator.drain()
@@ -170,11 +195,14 @@ def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.filterwarnings("ignore:windows of .* leave gaps")
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(scripts, assigners, st.sampled_from([0, 3, 12]), st.booleans())
+@given(scripts, assigners, st.sampled_from([0, 3, 12]), st.booleans(), st.booleans())
 def test_windows_on_columns_are_those_of_the_window_operator(
-    script: list[Any], assigner: Any, lateness: int, has_late_output: bool
+    script: list[Any], assigner: Any, lateness: int, has_late_output: bool, has_order: bool
 ) -> None:
-    rows = window_spec(assigner, lateness, has_late_output=has_late_output)
+    rows = window_spec(assigner, lateness, has_late_output=has_late_output, has_order=has_order)
+    if has_order and isinstance(assigner, EventTimeSessionWindows):
+        assert not is_columnar(rows, ("user", "shop"), SCHEMA)
+        return
     assert is_columnar(rows, ("user", "shop"), SCHEMA)
     columns = ColumnarSpec(rows, ("user", "shop"), SCHEMA, dicts)
     expected = Run(rows).play(script)
@@ -182,6 +210,41 @@ def test_windows_on_columns_are_those_of_the_window_operator(
     assert RecordRun(columns).play(script) == expected
     if not columns.needs_records:
         assert PartialRun(columns).play(script) == expected
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    scripts,
+    st.builds(
+        lambda size, slide: SlidingEventTimeWindows(size, min(size, slide)), st.integers(1, 25), st.integers(1, 15)
+    ),
+    st.sampled_from([0, 12]),
+    st.sampled_from(["sum", "min", "max", "min_by", "max_by"]),
+)
+def test_windows_that_keep_a_record_are_those_of_the_window_operator(
+    script: list[Any], assigner: Any, lateness: int, how: str
+) -> None:
+    script = [step for step in script if step[0] != "element" or step[1]["amount"] is not None]
+    env = StreamExecutionEnvironment.get_execution_environment(runtime="local")
+    stamped = env.from_collection([{}]).assign_timestamps_and_watermarks(WatermarkStrategy.no_watermarks())
+    windowed = stamped.key_by(["user", "shop"]).window(assigner).allowed_lateness(lateness)
+    rows: Any = getattr(windowed, how)("amount")._node("test").spec
+    assert is_columnar(rows, ("user", "shop"), SCHEMA)
+    columns = ColumnarSpec(rows, ("user", "shop"), SCHEMA, dicts)
+    expected = Run(rows).play(script)
+    assert Run(columns).play(script) == expected
+    assert RecordRun(columns).play(script) == expected
+
+
+def test_a_record_without_the_field_is_refused_where_it_must_be_reduced() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment(runtime="local")
+    stamped = env.from_collection([{}]).assign_timestamps_and_watermarks(WatermarkStrategy.no_watermarks())
+    node: Any = stamped.key_by(["user", "shop"]).window(TumblingEventTimeWindows(10)).sum("amount")._node("test")
+    rows = node.spec
+    run = Run(ColumnarSpec(rows, ("user", "shop"), SCHEMA, dicts))
+    nothing = {"user": "a", "shop": 0, "amount": None, "item": None}
+    with pytest.raises(InvalidValueError, match="the field is null"):
+        run.play([("element", nothing, 0), ("element", nothing | {"amount": 1}, 1)])
 
 
 def test_sessions_whose_times_are_very_far_apart_are_merged_by_key() -> None:

@@ -26,7 +26,6 @@ from tidegate.errors import (
     InvalidValueError,
     MissingLibraryError,
     UnsupportedError,
-    UnsupportedImportError,
 )
 
 
@@ -144,8 +143,3 @@ def test_a_sink_travels_without_its_connection() -> None:
     sink.flush()
     with pytest.raises(ClosedError, match=r"KafkaSink: not open"):
         copy.write("high", SinkContext(None, MIN_TIME))
-
-
-def test_a_source_of_kafka_says_what_to_use() -> None:
-    with pytest.raises(UnsupportedImportError, match=r"read the topic with Spark and `from_dataframe`"):
-        from tidegate.datastream.connectors.kafka import KafkaSource  # type: ignore[attr-defined]  # noqa: F401

@@ -15,6 +15,7 @@ from tidegate import agg
 from tidegate.common import WatermarkStrategy
 from tidegate.core.columnar_operator import CHANNEL
 from tidegate.datastream import CollectSink, OutputTag, StreamExecutionEnvironment
+from tidegate.datastream.functions import ProcessWindowFunction
 from tidegate.datastream.window import (
     CountTrigger,
     EventTimeSessionWindows,
@@ -25,7 +26,7 @@ from tidegate.errors import InvalidValueError
 from tidegate.graph.describe import as_text
 from tidegate.graph.plan import Plan
 from tidegate.spark.columns import SEQUENCE
-from tidegate.spark.entry import find_entries, with_entries
+from tidegate.spark.entry import RowSpec, find_entries, with_entries
 
 SCHEMA = pa.schema(
     [
@@ -44,7 +45,17 @@ PARALLELISM = 2
 class Program:
     """Windows over a DataFrame of three channels, one of them expected but maybe silent."""
 
-    def __init__(self, assigner: Any, lateness: int, *, has_late_output: bool, idle: bool, common: bool) -> None:
+    def __init__(
+        self,
+        assigner: Any,
+        lateness: int,
+        *,
+        has_late_output: bool,
+        idle: bool,
+        common: bool,
+        has_order: bool = False,
+        function: Any = None,
+    ) -> None:
         env = StreamExecutionEnvironment.get_execution_environment(parallelism=PARALLELISM)
         self.results, self.late = CollectSink(), CollectSink()
         self._is_common_order = common
@@ -60,7 +71,12 @@ class Program:
         )
         if has_late_output:
             windowed = windowed.side_output_late_data(LATE)
-        out = windowed.agg(orders=agg.count(), total=agg.sum("amount"), mean=agg.mean("amount"))
+        ordered = {"first": agg.first("amount"), "amounts": agg.collect_list("amount")} if has_order else {}
+        out = (
+            windowed.process(function)
+            if function
+            else windowed.agg(orders=agg.count(), total=agg.sum("amount"), mean=agg.mean("amount"), **ordered)
+        )
         out.sink_to(self.results)
         if has_late_output:
             out.get_side_output(LATE).sink_to(self.late)
@@ -91,7 +107,7 @@ class Program:
         return seen, self._taken(), metrics
 
     def _taken(self) -> Any:
-        found = Counter(tuple(row) for row in self.results.results), [tuple(row) for row in self.late.results]
+        found = Counter(map(str, self.results.results)), [tuple(row) for row in self.late.results]
         self.results.results.clear()
         self.late.results.clear()
         return found[0], sorted(found[1])
@@ -120,11 +136,34 @@ assigners = st.one_of(
 
 @pytest.mark.filterwarnings("ignore:windows of .* leave gaps")
 @settings(max_examples=150, deadline=None)
-@given(batches, assigners, st.sampled_from([0, 4]), st.booleans(), st.booleans(), st.booleans())
+@given(batches, assigners, st.sampled_from([0, 4]), st.booleans(), st.booleans(), st.booleans(), st.booleans())
 def test_an_entry_gives_what_a_stage_by_channel_gives(
+    batches: Any, assigner: Any, lateness: int, has_late_output: bool, idle: bool, common: bool, has_order: bool
+) -> None:
+    # Sessions with aggregates that depend on the order of arrival run row by row.
+    has_order = has_order and not isinstance(assigner, EventTimeSessionWindows)
+    program = Program(
+        assigner, lateness, has_late_output=has_late_output, idle=idle, common=common, has_order=has_order
+    )
+    assert len(find_entries(program.plan, PARALLELISM)) == 1
+    expected = program.run(batches, with_entries=False)
+    assert program.run(batches, with_entries=True) == expected
+
+
+class Listing(ProcessWindowFunction):  # type: ignore[misc, unused-ignore]
+    """The elements of a window as they arrived."""
+
+    def process(self, key: Any, context: Any, elements: Any) -> Any:
+        yield (key, context.window().start, [tuple(element) for element in elements])
+
+
+@pytest.mark.filterwarnings("ignore:windows of .* leave gaps")
+@settings(max_examples=100, deadline=None)
+@given(batches, assigners, st.sampled_from([0, 4]), st.booleans(), st.booleans(), st.booleans())
+def test_functions_get_the_elements_in_the_order_of_a_stage_by_channel(
     batches: Any, assigner: Any, lateness: int, has_late_output: bool, idle: bool, common: bool
 ) -> None:
-    program = Program(assigner, lateness, has_late_output=has_late_output, idle=idle, common=common)
+    program = Program(assigner, lateness, has_late_output=has_late_output, idle=idle, common=common, function=Listing())
     assert len(find_entries(program.plan, PARALLELISM)) == 1
     expected = program.run(batches, with_entries=False)
     assert program.run(batches, with_entries=True) == expected
@@ -150,9 +189,6 @@ def windows_of(stream: Any, key: Any = "user") -> Any:
     "build",
     [
         lambda env: windows_of(stream_of(env).filter(bool)).agg(n=agg.count()),
-        lambda env: windows_of(stream_of(env)).agg(n=agg.collect_list("amount")),
-        lambda env: windows_of(stream_of(env)).trigger(CountTrigger.of(3)).agg(n=agg.count()),
-        lambda env: windows_of(stream_of(env)).reduce(lambda a, b: a),
         lambda env: (
             stream_of(env).key_by(lambda row: row["user"]).window(TumblingEventTimeWindows(10)).agg(n=agg.count())
         ),
@@ -163,6 +199,21 @@ def test_what_must_see_every_record_keeps_its_stage(build: Any) -> None:
     env = StreamExecutionEnvironment.get_execution_environment(parallelism=PARALLELISM)
     build(env).sink_to(CollectSink())
     assert find_entries(Plan.of(env._graph()), PARALLELISM) == ()
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda env: stream_of(env).key_by("user").window(EventTimeSessionWindows(5)).agg(n=agg.collect_list("amount")),
+        lambda env: windows_of(stream_of(env)).trigger(CountTrigger.of(3)).agg(n=agg.count()),
+        lambda env: windows_of(stream_of(env)).reduce(lambda a, b: a),
+    ],
+)
+def test_what_has_no_form_on_columns_gets_its_elements_from_columns(build: Any) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment(parallelism=PARALLELISM)
+    build(env).sink_to(CollectSink())
+    (entry,) = find_entries(Plan.of(env._graph()), PARALLELISM)
+    assert isinstance(entry.windows[0].spec, RowSpec)
 
 
 def test_records_of_the_same_place_in_their_channels_are_ordered_by_channel_over_all_parts() -> None:

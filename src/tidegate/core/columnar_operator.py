@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tidegate.core.fields import get_field
 from tidegate.core.operator import Accept, TaskOperator
 from tidegate.core.pane_log import PaneLog
+from tidegate.core.parts import ARRIVAL
 from tidegate.core.records import Watermark
 from tidegate.core.time import add
 from tidegate.core.windows import TimeWindow
@@ -36,6 +37,7 @@ WINDOW_END: Final = "window_end"
 """The column of results with the end of their window."""
 
 _INDEX: Final = "__index"
+_OURS: Final = frozenset([TIMESTAMP, ORDER, CHANNEL, SLICE, ARRIVAL])
 
 
 class ColumnarOperator(TaskOperator):
@@ -151,6 +153,10 @@ class ColumnarOperator(TaskOperator):
 
     def emit_window(self, window: TimeWindow, merged: pa.Table) -> None:
         """Send the result of a window for every key in a table of merged partial aggregates."""
+        if self.spec.keeps_rows:
+            for value in self._elements(pa.table(self.partials.finish(merged))):
+                self.output.collect(value, window.max_timestamp())
+            return
         starts = np.full(len(merged), window.start, np.int64)
         self.emit_windows(pa.array(starts), pa.array(starts + (window.end - window.start)), merged)
 
@@ -164,6 +170,10 @@ class ColumnarOperator(TaskOperator):
         """Send the result of one window of one key, from its partial aggregates."""
         table = pa.table({name: [value] for name, value in zip(self.partials.part_names, parts, strict=True)})
         results = self.partials.finish(table)
+        if self.spec.keeps_rows:
+            (value,) = self._elements(pa.table(results))
+            self.output.collect(value, end - 1)
+            return
         values = (*key, start, end, *(column[0].as_py() for column in results.values()))
         self.output.collect(self.spec.window.function.make_row(values), end - 1)
 
@@ -175,7 +185,7 @@ class ColumnarOperator(TaskOperator):
         if _INDEX in table.column_names:
             yield from (self._values[index] for index in table[_INDEX].to_pylist())
             return
-        names = [name for name in table.column_names if name not in (TIMESTAMP, ORDER)]
+        names = [name for name in table.column_names if name not in _OURS]
         assert self.spec.make_elements is not None
         make = self.spec.make_elements(names)
         for values in zip(*(table[name].to_pylist() for name in names), strict=True):
@@ -194,7 +204,9 @@ class ColumnarOperator(TaskOperator):
 
 
 def in_order(records: pa.Table) -> pa.Table:
-    """Records in the order in which they must be processed."""
+    """Records in the order in which they must be processed; those that have been put in order stay as they are."""
+    if ARRIVAL in records.column_names:
+        return records
     if CHANNEL not in records.column_names:
         return records.sort_by(ORDER)
     return records.sort_by([(ORDER, "ascending"), (CHANNEL, "ascending")]).drop_columns([CHANNEL])

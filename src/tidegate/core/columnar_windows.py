@@ -16,11 +16,12 @@ from tidegate.core.assigners import (
     WindowStagger,
 )
 from tidegate.core.columnar_operator import ColumnarOperator
+from tidegate.core.kept_rows import KeptRows, is_reducible
 from tidegate.core.partials import Partials, are_columnar
 from tidegate.core.session_columns import SessionColumnsOperator
 from tidegate.core.sliced_windows import SlicedWindowOperator
 from tidegate.core.triggers import EventTimeTrigger
-from tidegate.core.window_functions import AggregatedContents
+from tidegate.core.window_functions import ReducedContents
 from tidegate.core.window_operator import WindowSpec
 
 _KEY_KINDS: Final = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_date)
@@ -38,19 +39,33 @@ class ColumnarSpec:
     @property
     def partials(self) -> Partials:
         contents: Any = self.window.contents
-        return Partials(contents.function)
+        if self.keeps_rows:
+            return KeptRows(contents.function, self.schema)
+        return Partials.of(contents.function)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether results are records, as those of `sum("amount")` are."""
+        return isinstance(self.window.contents, ReducedContents)
+
+    @property
+    def needs_all_columns(self) -> bool:
+        """Whether records leave as they came."""
+        return self.window.late_output is not None or self.keeps_rows
 
     @property
     def needs_records(self) -> bool:
         """Whether the operator must see records: to fire again for each late one, or to send late ones aside.
 
+        Aggregates such as `agg.first` depend on the order in which all records arrive.
         Where windows leave gaps, only a record's own time says whether it is late or in no window. A record behind
         the watermark is late for a session or not by what came before it.
         """
         assigner: Any = self.window.assigner
         has_gaps = isinstance(assigner, SlidingEventTimeWindows) and assigner.slide > assigner.size
         is_session = isinstance(assigner, EventTimeSessionWindows)
-        return self.window.allowed_lateness > 0 or self.window.late_output is not None or has_gaps or is_session
+        late = self.window.allowed_lateness > 0 or self.window.late_output is not None
+        return late or has_gaps or is_session or self.partials.needs_order
 
     def create(self) -> ColumnarOperator:
         if isinstance(self.window.assigner, EventTimeSessionWindows):
@@ -60,21 +75,30 @@ class ColumnarSpec:
 
 def is_columnar(spec: Any, key_names: Sequence[str], schema: pa.Schema) -> bool:
     """Whether a window operation over records of these columns can run on columns, with the same results."""
-    if not isinstance(spec, WindowSpec) or not isinstance(spec.contents, AggregatedContents):
-        return False
-    combined = spec.contents.function
-    if not isinstance(combined, CombinedAggregate) or not hasattr(spec.function, "make_row"):
+    if not isinstance(spec, WindowSpec):
         return False
     is_default = type(spec.effective_trigger) is EventTimeTrigger and spec.effective_evictor is None
     assigner = spec.assigner
     is_plain = type(assigner) in (SlidingEventTimeWindows, EventTimeSessionWindows) or (
         type(assigner) is TumblingEventTimeWindows and assigner.stagger is WindowStagger.ALIGNED
     )
-    has_keys = bool(key_names) and all(_is_key(schema, name) for name in key_names)
-    return is_default and is_plain and has_keys and spec.is_keyed and are_columnar(combined, schema)
+    has_keys = bool(key_names) and all(is_key(schema, name) for name in key_names)
+    return is_default and is_plain and has_keys and spec.is_keyed and _are_contents_columnar(spec, schema)
 
 
-def _is_key(schema: pa.Schema, name: str) -> bool:
+def _are_contents_columnar(spec: WindowSpec, schema: pa.Schema) -> bool:
+    is_session = isinstance(spec.assigner, EventTimeSessionWindows)
+    # When sessions merge, the window operator puts one after the other, not their records in order of arrival.
+    if isinstance(spec.contents, ReducedContents):
+        return spec.function is None and not is_session and is_reducible(spec.contents.function, schema)
+    combined = getattr(spec.contents, "function", None)
+    if not isinstance(combined, CombinedAggregate) or not hasattr(spec.function, "make_row"):
+        return False
+    return are_columnar(combined, schema) and not (is_session and Partials.of(combined).needs_order)
+
+
+def is_key(schema: pa.Schema, name: str) -> bool:
+    """Whether keys of a column can be told apart and hashed as columns."""
     if schema.get_field_index(name) < 0:
         return False
     kind = schema.field(name).type

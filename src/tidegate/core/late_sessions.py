@@ -40,10 +40,9 @@ class LateSessions:
         operator = self._operator
         keys = zip(*(self._records[name].to_pylist() for name in operator.keys), strict=True)
         times = self._records[TIMESTAMP].to_pylist()
-        fields = [self._records[column.field].to_pylist() for column in self._partials.columns]
         late: list[bool] = []
-        for index, (key, time) in enumerate(zip(keys, times, strict=True)):
-            parts = self._partials.of_record([field[index] for field in fields])
+        records = zip(keys, times, self._partials.of_records(self._records), strict=True)
+        for index, (key, time, parts) in enumerate(records):
             taken = self._add(key, (time, time + operator.gap, parts))
             if self._is_behind[index]:
                 late.append(taken is None)

@@ -13,13 +13,15 @@ import pyarrow as pa
 from tidegate.errors import SnapshotError
 
 _VERSION: Final = b"\x01"
-_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1))
+"""Half the size of lz4, for a few milliseconds a million rows: every byte goes through two sockets and a log."""
 
 
 class Blobs(Protocol):
     """Named blobs: the view of one subtask onto the state store."""
 
-    def get(self, name: str) -> bytes | None: ...
+    def get(self, name: str, *, is_there: bool = False) -> bytes | None:
+        """A blob, None if there is none; `is_there` says that it is known to be there, which saves looking first."""
 
     def put(self, name: str, data: bytes) -> None: ...
 
@@ -32,7 +34,7 @@ class MemoryBlobs:
     def __init__(self) -> None:
         self._data: dict[str, bytes] = {}
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, *, is_there: bool = False) -> bytes | None:
         return self._data.get(name)
 
     def put(self, name: str, data: bytes) -> None:
@@ -112,7 +114,7 @@ class PaneLog:
         self._waiting.clear()
 
     def _read(self, name: str) -> pa.Table:
-        data = self._blobs.get(name)
+        data = self._blobs.get(name, is_there=True)
         if data is None or data[:1] != _VERSION:
             raise SnapshotError(
                 f"the pane {name} is {'missing' if data is None else f'of version {data[:1]!r}'}; "

@@ -27,11 +27,10 @@ class Refiring:
         self._keys: list[Key] = list(zip(*keys, strict=True))
 
     def run(self) -> None:
-        fields = [self._records[column.field].to_pylist() for column in self._partials.columns]
         starts = self._records[SLICE].to_pylist()
-        for index, (key, start) in enumerate(zip(self._keys, starts, strict=True)):
+        for key, start, parts in zip(self._keys, starts, self._partials.of_records(self._records), strict=True):
             held = self._slice(start)
-            held[key] = self._partials.combined(held.get(key), self._partials.of_record([f[index] for f in fields]))
+            held[key] = self._partials.combined(held.get(key), parts)
             for window in self._operator.fired(start):
                 self._fire(key, window)
 

@@ -16,6 +16,7 @@ from tidegate.core.columnar_operator import SLICE, TIMESTAMP, ColumnarOperator, 
 from tidegate.core.groups import Groups
 from tidegate.core.key_hashes import key_hashes
 from tidegate.core.partials import RECORDS
+from tidegate.core.parts import ARRIVAL
 from tidegate.core.refiring import Refiring
 from tidegate.core.slices import Slices
 from tidegate.core.time import add
@@ -33,15 +34,18 @@ class SlicedWindowOperator(ColumnarOperator):
     def __init__(self, spec: Any) -> None:
         super().__init__(spec)
         self.slices = Slices.of(spec.window.assigner)
+        self._num_arrived = 0
 
     def take_records(self, table: pa.Table) -> None:
+        if self.partials.needs_order:
+            table = self._with_arrivals(in_order(table))
         starts = self.slices.starts(table[TIMESTAMP].to_numpy())
         table = table.append_column(SLICE, pa.array(starts))
         found = pc.unique(pa.array(starts)).to_pylist()
         over = [start for start in found if not any(self._open(start))]
         if over:
             is_late = np.isin(starts, over)
-            self.take_late(in_order(table.filter(pa.array(is_late)).drop_columns([SLICE])))
+            self.take_late(in_order(table.filter(pa.array(is_late))))
             table, starts = table.filter(pa.array(~is_late)), starts[~is_late]
         fired = [start for start in found if any(self.fired(start))]
         if fired:
@@ -49,6 +53,10 @@ class SlicedWindowOperator(ColumnarOperator):
         if len(table):
             groups, _ = Groups.of(table, self.keys).split(SLICE, starts)
             self._append(self._by_slice(self.partials.reduce(table, groups)))
+
+    def _with_arrivals(self, table: pa.Table) -> pa.Table:
+        begin, self._num_arrived = self._num_arrived, self._num_arrived + len(table)
+        return table.append_column(ARRIVAL, pa.array(np.arange(begin, self._num_arrived, dtype=np.int64)))
 
     def take_partials(self, table: pa.Table) -> None:
         slices = self._by_slice(table)
@@ -147,3 +155,10 @@ class SlicedWindowOperator(ColumnarOperator):
             latest = next(self.slices.windows(start))
             if add(latest.max_timestamp(), self.lateness) <= watermark:
                 self.log.remove(start)
+
+    def snapshot_own(self) -> Any:
+        return [super().snapshot_own(), self._num_arrived]
+
+    def restore_own(self, own: Any) -> None:
+        log, self._num_arrived = own
+        super().restore_own(log)

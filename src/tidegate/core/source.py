@@ -22,6 +22,9 @@ class Source(ABC):
     is_blocking: bool = False
     """Whether reading may have to wait for the outside world."""
 
+    has_timestamps: bool = False
+    """Whether `read` gives pairs: an element, and its timestamp in milliseconds or None."""
+
     @abstractmethod
     def channels(self) -> Sequence[str]:
         """The names of the channels."""

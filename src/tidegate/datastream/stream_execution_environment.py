@@ -26,7 +26,7 @@ from tidegate.graph import describe
 from tidegate.graph.builder import ProgramBuilder
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
-from tidegate.ingest.column_files import ColumnFiles
+from tidegate.ingest.column_source import ColumnSource
 
 
 class StreamExecutionEnvironment(EnvironmentSettings):
@@ -113,8 +113,9 @@ class StreamExecutionEnvironment(EnvironmentSettings):
                 f"from_source: expected a Source such as NumberSequenceSource(1, 10), got {source!r}"
             )
         strategy = WatermarkStrategy.of(watermark_strategy)
-        stream = self._source(source, "source", type_info).name(source_name)
-        if type_info is None and isinstance(source, ColumnFiles):
+        has_timestamps = source.has_timestamps
+        stream = self._source(source, "source", type_info, may_have_timestamps=has_timestamps).name(source_name)
+        if type_info is None and isinstance(source, ColumnSource) and source.schema is not None:
             from tidegate.spark.entry import struct_of
 
             stream = DataStream(self, stream._streams, as_type(struct_of(source.schema), "from_source"))

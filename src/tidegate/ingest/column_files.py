@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tidegate.core.source import Source
+import pyarrow as pa
+
 from tidegate.errors import InvalidValueError
+from tidegate.ingest.column_source import ColumnSource
 from tidegate.ingest.file_formats import FileFormat, FilePart
 
 _HIDDEN: Final = (".", "_")
@@ -34,7 +36,7 @@ class Limits:
                 raise InvalidValueError(f"FileSource: max_{name}_per_batch must be a number from 1 on, got {value!r}")
 
 
-class ColumnFiles(Source):
+class ColumnFiles(ColumnSource):
     """The files of a folder, in the order of their names; hidden ones, that begin with a dot or `_`, are left out.
 
     The files of each sub-folder are a channel of their own; `channel` names a column instead, each of whose values is
@@ -42,7 +44,7 @@ class ColumnFiles(Source):
     under a hidden name and rename it.
     """
 
-    ordered_across_channels = False
+    schema: pa.Schema
 
     def __init__(
         self,

@@ -54,12 +54,13 @@ class IteratorReader(ChannelReader):
     def __init__(self, name: str, context: SourceContext, source: Source, channel: str, *, skip: int = 0) -> None:
         super().__init__(name, context)
         self._elements: Iterator[Any] = iter(source.read(channel))
+        self._collect = self._collect_pair if source.has_timestamps else context.collect
         for _ in range(skip):
             next(self._elements, None)
         self.position = skip
 
     def read_some(self, limit: int) -> int:
-        collect = self.context.collect
+        collect = self._collect
         count = 0
         while count < limit:
             try:
@@ -73,6 +74,13 @@ class IteratorReader(ChannelReader):
             self.position += 1
             collect(value)
         return count
+
+    def _collect_pair(self, pair: tuple[Any, int | None]) -> None:
+        value, timestamp = pair
+        if timestamp is None:
+            self.context.collect(value)
+        else:
+            self.context.collect_with_timestamp(value, timestamp)
 
 
 class ThreadReader(ChannelReader):

@@ -30,7 +30,7 @@ _TYPES: Final = {
 _FIELD: Final = re.compile(r"\s*(?:`([^`]+)`|([^\s`:]+))[\s:]+(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*(?:,|$)")
 
 
-def as_arrow_schema(schema: Any) -> pa.Schema:
+def as_arrow_schema(schema: Any, who: str = "FileSource") -> pa.Schema:
     """Columns from DDL such as `user string, amount decimal(10, 2)`, a StructType of Spark's, or a schema of Arrow's.
 
     >>> as_arrow_schema("user string, amount long").names
@@ -39,35 +39,35 @@ def as_arrow_schema(schema: Any) -> pa.Schema:
     if isinstance(schema, pa.Schema):
         return schema
     if isinstance(schema, str):
-        return _from_ddl(schema)
+        return _from_ddl(schema, who)
     fields = getattr(schema, "fields", None)
     if fields is not None:
-        return _from_ddl(", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields))
+        return _from_ddl(", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields), who)
     raise InvalidTypeError(
-        "FileSource: expected the columns as text such as 'user string, amount long', a StructType or a "
+        f"{who}: expected the columns as text such as 'user string, amount long', a StructType or a "
         f"pyarrow.Schema, got {schema!r}"
     )
 
 
-def _from_ddl(text: str) -> pa.Schema:
+def _from_ddl(text: str, who: str) -> pa.Schema:
     fields: list[tuple[str, pa.DataType]] = []
     position = 0
     while position < len(text.rstrip()):
         found = _FIELD.match(text, position)
         if found is None:
             raise InvalidValueError(
-                f"FileSource: cannot read the columns {text!r} from {text[position:].strip()!r} on; write for example "
+                f"{who}: cannot read the columns {text!r} from {text[position:].strip()!r} on; write for example "
                 "'user string, amount long', or give a pyarrow.Schema for nested columns"
             )
-        fields.append((found[1] or found[2], _type(found)))
+        fields.append((found[1] or found[2], _type(found, who)))
         position = found.end()
     return pa.schema(fields)
 
 
-def _type(found: re.Match[str]) -> pa.DataType:
+def _type(found: re.Match[str], who: str) -> pa.DataType:
     name = found[3].lower()
     if name in ("decimal", "dec", "numeric"):
         return pa.decimal128(int(found[4] or 10), int(found[5] or 0))
     if name not in _TYPES:
-        raise InvalidValueError(f"FileSource: unknown type {found[3]!r} of the column {(found[1] or found[2])!r}")
+        raise InvalidValueError(f"{who}: unknown type {found[3]!r} of the column {(found[1] or found[2])!r}")
     return _TYPES[name]

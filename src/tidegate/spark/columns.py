@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,35 @@ _LIMIT: Final = 2**61
 
 
 def with_order(table: pa.Table, firsts: Mapping[str, int], *, is_common_order: bool) -> pa.Table:
-    """Records with their `ORDER`: by position in the channel, then by channel; or by a sequence that all share."""
+    """Records with their `ORDER`: by position in the channel, then by channel; or by a sequence that all share.
+
+    Channels are ordered by their names, whatever type their column has.
+    """
     order = table[SEQUENCE].to_numpy()
-    channels = table[CHANNEL].combine_chunks().dictionary_encode()
+    channels = _coded(table[CHANNEL])
     names = [str(name) for name in channels.dictionary.to_pylist()]
     if not is_common_order:
         order = order - np.array([firsts[name] for name in names], np.int64)[channels.indices.to_numpy()]
-    return table.drop_columns([SEQUENCE]).append_column(ORDER, pa.array(order))
+    texts = pa.array(names, pa.string()).take(channels.indices)
+    table = table.drop_columns([SEQUENCE, CHANNEL])
+    return table.append_column(ORDER, pa.array(order)).append_column(CHANNEL, texts)
+
+
+def _coded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    if pa.types.is_dictionary(column.type):
+        return column.unify_dictionaries().combine_chunks()
+    return column.combine_chunks().dictionary_encode()
+
+
+def python_values(column: pa.ChunkedArray) -> list[Any]:
+    """What `to_pylist` gives, several times as fast for times in UTC."""
+    values: list[Any]
+    if column.null_count or column.type != pa.timestamp("us", "UTC") or not len(column):
+        values = column.to_pylist()
+        return values
+    zone = column[0].as_py().tzinfo
+    times = column.cast(pa.int64()).to_numpy().view("datetime64[us]")
+    return [time.replace(tzinfo=zone) for time in times.tolist()]
 
 
 def millis(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.int64]:

@@ -8,8 +8,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.graph.nodes import SourceNode
 from tidegate.ingest.column_files import ColumnFiles
+from tidegate.ingest.kafka_topics import KafkaTopics
 from tidegate.spark.dataframes import entry_rows, source_rows
-from tidegate.spark.file_stream import file_config, file_rows
+from tidegate.spark.file_stream import file_reader
+from tidegate.spark.fused_stream import fused_rows
+from tidegate.spark.kafka_stream import kafka_reader
 from tidegate.spark.processor import ROW_SCHEMA, StageProcessor
 from tidegate.spark.spool import LINE_PATTERN, Spool
 from tidegate.spark.stage_options import StageOptions
@@ -29,8 +32,11 @@ def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, gro
             continue
         source = node.source
         if isinstance(source, ColumnFiles):
-            config = file_config(node, entries.get(node.number), options, group_keys, spool.folder.parent / "files")
-            rows = rows.unionByName(file_rows(session, config))
+            files = file_reader(node, entries.get(node.number), options, group_keys, spool.folder.parent)
+            rows = rows.unionByName(fused_rows(session, files))
+        elif isinstance(source, KafkaTopics):
+            topics = kafka_reader(node, entries.get(node.number), options, group_keys, spool.folder.parent)
+            rows = rows.unionByName(fused_rows(session, topics))
         elif node.number in entries:
             rows = rows.unionByName(entry_rows(entries[node.number], options, group_keys))
         elif isinstance(source, DataFrameSource):

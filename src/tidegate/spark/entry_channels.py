@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from tidegate.core.assign_watermarks import AssignWatermarksOperator
-from tidegate.core.columnar_operator import ColumnarOperator
+from tidegate.core.columnar_operator import CHANNEL, ORDER, TIMESTAMP, ColumnarOperator
+from tidegate.core.columnar_windows import ColumnarSpec
 from tidegate.core.operator import TaskOperator
 from tidegate.core.pane_log import decode_table
 from tidegate.graph.nodes import Node, TaskNode
-from tidegate.spark.columns import with_order
+from tidegate.spark.columns import python_values, with_order
+from tidegate.spark.entry import RowSpec, make_rows
 from tidegate.spark.packing import Columns, Item, Join, Summary
 from tidegate.spark.stage_options import ENTRY_STAGE, StageOptions
 
@@ -26,8 +30,10 @@ class EntryChannels:
         self._graph = options.plan.graph
         entries = options.entries if number == ENTRY_STAGE else ()
         self.nodes: list[Node] = [node for entry in entries for node in (entry.source, entry.assign)]
-        self.specs: dict[int, Any] = {window.node.number: window.spec for entry in entries for window in entry.windows}
+        inputs = [window for entry in entries for window in entry.windows]
+        self.specs: dict[int, Any] = {w.node.number: w.spec for w in inputs if isinstance(w.spec, ColumnarSpec)}
         """What the windows behind the entries do on columns, by the number of their node."""
+        self._rows = {w.node.number: (w.spec, list[pa.Table]()) for w in inputs if isinstance(w.spec, RowSpec)}
         self._numbers = {node.number for node in self.nodes}
         self._source_of = {window.node.number: entry.source for entry in entries for window in entry.windows}
         self._firsts: dict[str, dict[str, int]] = defaultdict(dict)
@@ -55,13 +61,37 @@ class EntryChannels:
             operator.machine.process_highest(summary.highest)
 
     def take_columns(self, operator: TaskOperator, node: TaskNode, item: Item) -> None:
-        """Elements for a window operation, all of them behind the summaries of their batch."""
-        assert isinstance(operator, ColumnarOperator)
+        """Elements for a task, all of them behind the summaries of their batch."""
         assert isinstance(item.progress, Columns)
         table = decode_table(item.value)
-        if not item.progress.are_records:
-            operator.accept_partials(table)
+        if item.progress.are_records:
+            source: Any = self._source_of[node.number]
+            firsts = self._firsts[self._graph.uid(source)]
+            table = with_order(table, firsts, is_common_order=source.source.ordered_across_channels)
+        if node.number in self._rows:
+            self._rows[node.number][1].append(table)
             return
-        source: Any = self._source_of[node.number]
-        firsts = self._firsts[self._graph.uid(source)]
-        operator.accept_records(with_order(table, firsts, is_common_order=source.source.ordered_across_channels))
+        assert isinstance(operator, ColumnarOperator)
+        if item.progress.are_records:
+            operator.accept_records(table)
+        else:
+            operator.accept_partials(table)
+
+    def deliver_rows(self) -> None:
+        """Give the elements that came as columns to the tasks that take them one by one, in order."""
+        for number, (spec, tables) in self._rows.items():
+            if not tables:
+                continue
+            (accept,) = self._stage.tasks[number].operator.inputs()
+            whole = pa.concat_tables(tables).sort_by([(ORDER, "ascending"), (CHANNEL, "ascending")])
+            tables.clear()
+            places = zip(*(whole[name].to_pylist() for name in (TIMESTAMP, ORDER, CHANNEL)), strict=True)
+            names = [name for name in whole.column_names if name not in (TIMESTAMP, ORDER, CHANNEL)]
+            columns = {name: python_values(whole[name]) for name in names}
+            keys = [columns[name] for name in spec.key_names]
+            rows = map(make_rows(names), *columns.values())
+            for key, row, (time, order, channel) in zip(
+                keys[0] if len(keys) == 1 else zip(*keys, strict=True), rows, places, strict=True
+            ):
+                self._stage.at((order, channel))
+                accept(key, row, time)

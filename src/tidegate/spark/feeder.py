@@ -15,7 +15,7 @@ from tidegate.core.source_context import create_source_context
 from tidegate.core.time import Clock, TimeCharacteristic
 from tidegate.graph.nodes import SourceNode
 from tidegate.graph.stream_graph import StreamGraph
-from tidegate.ingest.column_files import ColumnFiles
+from tidegate.ingest.column_source import ColumnSource
 from tidegate.ingest.readers import ChannelReader, ThreadReader, create_reader, read_in_turn
 from tidegate.spark.packing import Item, Payload, tick_item
 from tidegate.spark.routing import source_edge
@@ -54,7 +54,7 @@ class Feeder:
         self._receivers: dict[str, _SpoolReceiver] = {}
         saved: dict[str, Any] = spool.note or {}
         for node in graph.nodes:
-            if isinstance(node, SourceNode) and not isinstance(node.source, DataFrameSource | ColumnFiles):
+            if isinstance(node, SourceNode) and not isinstance(node.source, DataFrameSource | ColumnSource):
                 for channel in node.source.channels():
                     name = f"{graph.uid(node)}/{channel}"
                     self._readers[name] = self._create(node, channel, name, time_characteristic, saved.get(name))

@@ -20,7 +20,7 @@ from tidegate.errors import ClosedError
 from tidegate.graph.nodes import SourceNode
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
-from tidegate.ingest.column_files import ColumnFiles
+from tidegate.ingest.column_source import ColumnSource
 from tidegate.spark.batch_folder import BatchFolder, sink_payloads
 from tidegate.spark.batch_states import BatchStates
 from tidegate.spark.clock import needs_clock
@@ -90,7 +90,7 @@ class SparkJob:
         self._streams = [
             node.source
             for node in graph.nodes
-            if isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource | ColumnFiles)
+            if isinstance(node, SourceNode) and isinstance(node.source, DataFrameSource | ColumnSource)
         ]
         self._has_frames = any(isinstance(source, DataFrameSource) for source in self._streams)
         self._is_stopping = False

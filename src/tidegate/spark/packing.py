@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.errors import SnapshotError
+from tidegate.spark.pickling import dumps
 
 _VERSION: Final = b"\x01"
 MAX_PACKET_BYTES: Final = 16 * 1024 * 1024
@@ -107,7 +108,7 @@ def end_item() -> Item:
 
 def pack(items: list[Item]) -> Iterator[bytes]:
     """Items as packets that stay under the size limit."""
-    data: bytes = _VERSION + cloudpickle.dumps([tuple(item) for item in items], protocol=5)
+    data = _VERSION + dumps([tuple(item) for item in items])
     if len(data) <= MAX_PACKET_BYTES or len(items) == 1:
         yield data
         return

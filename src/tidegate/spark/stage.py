@@ -73,7 +73,7 @@ class Stage:
         self._out: dict[Target, list[Item]] = defaultdict(list)
         self._stores: list[BucketStore | TimerBuckets] = []
         self._operators: dict[tuple[int, str], Operator] = {}
-        self._tasks: dict[int, Task] = {}
+        self.tasks: dict[int, Task] = {}
         self._task_channels: dict[int, list[dict[str, int]]] = {}
         self._sources: dict[tuple[int, str], OperatorOutput] = {}
         self._entries = EntryChannels(self, options, number)
@@ -85,15 +85,16 @@ class Stage:
         """One micro-batch: the clock, then what arrived in order, then what time asks for at the end."""
         clocks = [item.progress.now for item in items if isinstance(item.progress, Clock)]
         self._now = max(clocks, default=now)
-        self._at((BEFORE_RECORDS, ""))
+        self.at((BEFORE_RECORDS, ""))
         self._start()
         for operator in list(self._operators.values()):
             operator.on_clock()
         for item in self._in_order(items):
             if not isinstance(item.progress, Clock | Tick | End):
-                self._at(item.order)
+                self.at(item.order)
                 self._deliver(item)
-        self._at((AFTER_RECORDS, ""))
+        self._entries.deliver_rows()
+        self.at((AFTER_RECORDS, ""))
         self._end_batch()
         if any(isinstance(item.progress, End) for item in items):
             self._end_input()
@@ -150,7 +151,7 @@ class Stage:
         if "state" in meta:
             task.restore(meta["state"])
         operator.open()
-        self._tasks[node.number] = task
+        self.tasks[node.number] = task
         self._task_channels[node.number] = channels
         self._operators[(node.number, name)] = operator
 
@@ -253,7 +254,7 @@ class Stage:
 
     # Running
 
-    def _at(self, order: Order) -> None:
+    def at(self, order: Order) -> None:
         self._order = order
         self._index = 0
 
@@ -293,7 +294,7 @@ class Stage:
             output.emit(item.progress)
 
     def _deliver_to_task(self, node: TaskNode, input_index: int, position: int, item: Item) -> None:
-        task = self._tasks[node.number]
+        task = self.tasks[node.number]
         if item.progress is None:
             task.operator.inputs()[input_index](item.key, item.value, item.timestamp)
         elif isinstance(item.progress, Columns):
@@ -303,7 +304,7 @@ class Stage:
 
     def deliver_progress(self, node: TaskNode, input_index: int, name: str, progress: Any) -> None:
         """Something about time on a channel of a task; its first sign lets the channel join."""
-        task = self._tasks[node.number]
+        task = self.tasks[node.number]
         channels = self._task_channels[node.number][input_index]
         if name not in channels:
             channels[name] = task.add_channel(input_index)
@@ -360,7 +361,7 @@ class Stage:
         for (number, channel), operator in self._operators.items():
             uid = self._plan.graph.uids[number]
             if isinstance(operator, TaskOperator):
-                self._meta[uid]["state"] = self._tasks[number].snapshot()
+                self._meta[uid]["state"] = self.tasks[number].snapshot()
             else:
                 chains[(uid, channel)] = operator.snapshot()
             operator.close()

@@ -17,6 +17,7 @@ from tidegate.core.pane_log import Blobs
 from tidegate.core.state import Slots
 from tidegate.core.timers import MemoryTimerQueue, Timer
 from tidegate.errors import SnapshotError
+from tidegate.spark.pickling import dumps
 
 _VERSION: Final = b"\x01"
 _KEYS_PER_BUCKET: Final = 256
@@ -31,8 +32,8 @@ class PrefixedBlobs:
         self._blobs = blobs
         self._prefix = prefix
 
-    def get(self, name: str) -> bytes | None:
-        return self._blobs.get(self._prefix + name)
+    def get(self, name: str, *, is_there: bool = False) -> bytes | None:
+        return self._blobs.get(self._prefix + name, is_there=is_there)
 
     def put(self, name: str, data: bytes) -> None:
         self._blobs.put(self._prefix + name, data)
@@ -70,7 +71,7 @@ class BlobCache:
                 if saved is not None:
                     self._blobs.remove(name)
                 continue
-            data = _VERSION + cloudpickle.dumps(value, protocol=5)
+            data = _VERSION + dumps(value)
             if data != saved:
                 self._blobs.put(name, data)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidegate.core.columnar_operator import CHANNEL, SLICE, TIMESTAMP
+from tidegate.core.columnar_windows import ColumnarSpec
 from tidegate.core.groups import Groups
 from tidegate.core.key_hashes import key_hashes
 from tidegate.core.pane_log import encode_in_parts
@@ -100,17 +101,18 @@ class EntryReader:
 
     def _parts(self, window: WindowInput, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """The share of each subtask: records, or partial aggregates where they say all."""
-        names = window.spec.key_names
+        spec = window.spec
+        names = spec.key_names
         count = len(self._group_keys)
         keys = Groups.of(table, names)
         subtasks = key_hashes(keys.distinct, names) % np.uint64(count)
-        if window.spec.needs_records:
-            subtasks = subtasks[keys.numbers]
-        else:
-            starts = Slices.of(window.spec.window.assigner).starts(table[TIMESTAMP].to_numpy())
+        if isinstance(spec, ColumnarSpec) and not spec.needs_records:
+            starts = Slices.of(spec.window.assigner).starts(table[TIMESTAMP].to_numpy())
             groups, parents = keys.split(SLICE, starts)
-            table = window.spec.partials.reduce(table, groups)
+            table = spec.partials.reduce(table, groups)
             subtasks = subtasks[parents]
+        else:
+            subtasks = subtasks[keys.numbers]
         for subtask in range(count):
             mine = table.filter(pa.array(subtasks == subtask)) if count > 1 else table
             if len(mine):

@@ -16,6 +16,7 @@ from tidegate.datastream.connectors.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
+from tidegate.datastream.connectors.kafka import KafkaSource
 from tidegate.datastream.connectors.number_seq import NumberSequenceSource
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "FileSource",
     "FileSourceBuilder",
     "FileSplitAssignerProvider",
+    "KafkaSource",
     "NumberSequenceSource",
     "OutputFileConfig",
     "RollingPolicy",

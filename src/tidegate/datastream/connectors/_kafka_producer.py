@@ -6,9 +6,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tidegate.errors import DeliveryError, InvalidValueError, MissingLibraryError
+from tidegate.errors import DeliveryError, InvalidValueError
+from tidegate.ingest.kafka_library import BOOTSTRAP, property_problem
 
-_BOOTSTRAP: Final = "bootstrap.servers"
 _DEFAULTS: Final = {
     # Those of the Java client, which Flink uses: equal keys go to equal partitions, and 'delivery' ends in two minutes.
     "partitioner": "murmur2_random",
@@ -22,30 +22,8 @@ _AGAINST_IDEMPOTENCE: Final = frozenset(
     }
 )
 _SAME_PROPERTY: Final = {"message.timeout.ms": "delivery.timeout.ms"}
-_JAVA_ONLY: Final = {
-    "buffer.memory": "use 'queue.buffering.max.kbytes'",
-    "key.serializer": "leave it out, the record serializer does this",
-    "max.block.ms": "leave it out, a full queue waits",
-    "max.request.size": "use 'message.max.bytes'",
-    "sasl.jaas.config": "use 'sasl.username' and 'sasl.password'",
-    "ssl.keystore.type": "use 'ssl.keystore.location' with a PKCS#12 file",
-    "ssl.truststore.location": "use 'ssl.ca.location' with a PEM file",
-    "ssl.truststore.password": "use 'ssl.ca.location' with a PEM file",
-    "value.serializer": "leave it out, the record serializer does this",
-}
-"""Properties of the Java client that librdkafka has not, and what to do."""
 _POLL_SECONDS: Final = 0.1
 _CLOSE_SECONDS: Final = 1.0
-
-
-def check_library() -> None:
-    """Fail while the program is built, not when its first record comes."""
-    try:
-        import confluent_kafka  # noqa: F401
-    except ImportError as error:
-        raise MissingLibraryError(
-            f"KafkaSink needs the library confluent-kafka ({error}); install it: pip install 'tidegate[kafka]'"
-        ) from error
 
 
 def complete(properties: Mapping[str, str]) -> dict[str, str]:
@@ -67,7 +45,7 @@ class KafkaProducer:
     def __init__(self, properties: Mapping[str, str]) -> None:
         import confluent_kafka
 
-        self._servers = properties[_BOOTSTRAP]
+        self._servers = properties[BOOTSTRAP]
         self._failure: DeliveryError | None = None
         self._trouble = ""
         settings: dict[str, Any] = {**complete(properties), "error_cb": self._on_error}
@@ -75,7 +53,7 @@ class KafkaProducer:
             # The library writes to standard error unless it has a logger.
             self._producer = confluent_kafka.Producer(settings, logger=logging.getLogger("tidegate.kafka"))
         except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-            raise InvalidValueError(f"KafkaSink: {_property_problem(error, properties)}") from error
+            raise InvalidValueError(f"KafkaSink: {property_problem(error, properties)}") from error
 
     def send(self, topic: str, key: bytes | None, value: bytes | None, timestamp: int | None) -> None:
         """Queue a record; waits while the queue is full. A timestamp is in milliseconds since 1970."""
@@ -124,14 +102,3 @@ class KafkaProducer:
     def _raise_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
-
-
-def _property_problem(error: BaseException, properties: Mapping[str, str]) -> str:
-    known = [
-        f"property {name!r} is of the Java client; {_JAVA_ONLY[name]}" for name in properties if name in _JAVA_ONLY
-    ]
-    if known:
-        return "; ".join(known)
-    said = error.args[0] if error.args else error
-    text = said.str() if hasattr(said, "str") else str(said)
-    return f"a property is not accepted: {text}; set_property takes the names of librdkafka"

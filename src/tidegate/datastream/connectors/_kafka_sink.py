@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from tidegate.core.sink import Sink, SinkContext
-from tidegate.datastream.connectors._kafka_producer import KafkaProducer, check_library
+from tidegate.datastream.connectors._kafka_producer import KafkaProducer
 from tidegate.datastream.connectors._kafka_records import KafkaRecordSerializationSchema
 from tidegate.datastream.connectors.base import DeliveryGuarantee
 from tidegate.errors import ClosedError, InvalidTypeError, InvalidValueError, UnsupportedError
-
-_BOOTSTRAP: Final = "bootstrap.servers"
+from tidegate.ingest.kafka_library import BOOTSTRAP, check_library
 
 
 class KafkaSink(Sink):
@@ -69,7 +68,7 @@ class KafkaSinkBuilder:
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSinkBuilder:
         """Where to find the brokers: `"host:port,host:port"`."""
-        return self.set_property(_BOOTSTRAP, bootstrap_servers)
+        return self.set_property(BOOTSTRAP, bootstrap_servers)
 
     def set_record_serializer(self, record_serializer: KafkaRecordSerializationSchema) -> KafkaSinkBuilder:
         """How an element becomes a record."""
@@ -110,8 +109,8 @@ class KafkaSinkBuilder:
         return self
 
     def build(self) -> KafkaSink:
-        check_library()
-        if not self._properties.get(_BOOTSTRAP):
+        check_library("KafkaSink")
+        if not self._properties.get(BOOTSTRAP):
             raise InvalidValueError("KafkaSink: no servers; call set_bootstrap_servers('host:9092')")
         if self._serializer is None:
             raise InvalidValueError(

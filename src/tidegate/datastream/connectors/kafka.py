@@ -1,4 +1,4 @@
-"""PyFlink's `pyflink.datastream.connectors.kafka`: topics as sinks. Topics are read with Spark's own source."""
+"""PyFlink's `pyflink.datastream.connectors.kafka`: topics as sources and sinks."""
 
 from typing import TYPE_CHECKING
 
@@ -9,12 +9,24 @@ from tidegate.datastream.connectors._kafka_records import (
     KafkaTopicSelector,
 )
 from tidegate.datastream.connectors._kafka_sink import KafkaSink, KafkaSinkBuilder
+from tidegate.datastream.connectors._kafka_source import (
+    KafkaOffsetResetStrategy,
+    KafkaOffsetsInitializer,
+    KafkaSource,
+    KafkaSourceBuilder,
+    KafkaTopicPartition,
+)
 
 __all__ = [
+    "KafkaOffsetResetStrategy",
+    "KafkaOffsetsInitializer",
     "KafkaRecordSerializationSchema",
     "KafkaRecordSerializationSchemaBuilder",
     "KafkaSink",
     "KafkaSinkBuilder",
+    "KafkaSource",
+    "KafkaSourceBuilder",
+    "KafkaTopicPartition",
     "KafkaTopicSelector",
 ]
 
