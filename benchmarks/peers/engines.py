@@ -173,9 +173,9 @@ ENGINES = {
             ".venv-bench-quix",
             "on_quix",
             "difference",
-            "two processes in a consumer group, a loopback Kafka broker beside them, loaded before the clock starts with "
-            "a topic that is already keyed by user; RocksDB state on disk, no changelog topics, a commit every 10 s; "
-            "sessions close by key, and the closing order that each user then needs is not timed",
+            "two processes in a consumer group, a loopback Kafka broker beside them, loaded before the clock starts "
+            "with a topic that is already keyed by user; RocksDB state on disk, no changelog topics, a commit every "
+            "10 s; sessions close by key, and the closing order that each user then needs is not timed",
             share=0.05,
             slower={"sliding": 0.5},
             reading="Kafka, JSON",

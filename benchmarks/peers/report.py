@@ -20,8 +20,9 @@ MEANING = """## What the figures mean
 - **Engines in micro-batches** (Spark, Tidegate): rows of a batch divided by the median time of a batch, as Spark's
   query progress gives it (`triggerExecution`), after the warm-up batches. It includes reading, writing results and
   the checkpoint.
-- **Engines that read in one go** (Flink, Bytewax, Pathway, Quix Streams): each round runs twice, over a quarter of the rows and over
-  all of them. Records per second are the further rows divided by the further time, so that start-up drops out.
+- **Engines that read in one go** (Flink, Bytewax, Pathway, Quix Streams): each round runs twice, over a quarter of the
+  rows and over all of them. Records per second are the further rows divided by the further time, so that start-up drops
+  out.
 - **Slow engines get fewer rows** of the same stream, as the table of settings says, and so a shorter stretch of event
   time: more of their windows close only at the end. Rates are compared, not times.
 - **Times Spark native** is the ratio of the rates in the same round; the median of the rounds. Above 1 is faster.

@@ -19,8 +19,9 @@ RATE = 1_000_000
 SHARES = {
     ("tumbling", "low"): 2.0,
     ("tumbling", "very-high"): 0.5,
-    ("sliding", "high"): 0.25,
-    ("session", "high"): 0.5,
+    ("sliding", "low"): 0.5,
+    ("sliding", "high"): 0.125,
+    ("session", "high"): 0.25,
 }
 """The rows of a batch against `--rows`, chosen so that a batch of Spark's takes seconds and not minutes."""
 
