@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.connectors.file_system import FileSource
 from tidegate.datastream.window import TumblingEventTimeWindows
 from tidegate.errors import InvalidTypeError, InvalidValueError
+from tidegate.ingest.file_formats import FilePart, JsonLines, Parquet
 from tidegate.ingest.schemas import as_arrow_schema
 
 SCHEMA = "user string, ts long, amount long"
@@ -130,3 +132,23 @@ def test_declared_types_of_every_kind() -> None:
         "double",
         "timestamp[us]",
     ]
+
+
+def test_json_lines_that_are_no_objects_are_refused(tmp_path: Path) -> None:
+    """Arrow's parser crashes on such a file, which would take the worker with it."""
+    file = tmp_path / "orders.json"
+    file.write_text("\nnull\nnull\n")
+    with pytest.raises(InvalidValueError, match="its first line is no object"):
+        list(JsonLines(pa.schema([("user", pa.string())])).read(FilePart(str(file)), ["user"]))
+
+
+@pytest.mark.parametrize(
+    "values", [["a", "b"] * 500, [sha256(bytes([n % 251, n // 251])).hexdigest() for n in range(20_000)]]
+)
+def test_parquet_texts_of_few_values_come_as_dictionaries(tmp_path: Path, values: list[str]) -> None:
+    file = tmp_path / "orders.parquet"
+    nested = [{"user": "inner"}] * len(values)
+    pa.parquet.write_table(pa.table({"nested": nested, "user": values}), file)
+    batches = list(Parquet().read(FilePart(str(file)), ["user"], ["user"]))
+    assert [value for batch in batches for value in batch.column("user").to_pylist()] == values
+    assert pa.types.is_dictionary(batches[0].schema.field("user").type) == (len(set(values)) == 2)

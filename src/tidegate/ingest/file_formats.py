@@ -17,6 +17,7 @@ from tidegate.errors import InvalidValueError
 
 _BATCH_ROWS = 250_000
 _SMALL_DICTIONARY = 128 * 1024
+_FIRST_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,11 @@ class JsonLines(FileFormat):
     def read(self, part: FilePart, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         if not Path(part.path).stat().st_size:
             return
+        # Arrow's parser crashes on lines that are all null, and says little of others that are no objects.
+        with Path(part.path).open("rb") as file:
+            first = file.read(_FIRST_BYTES).lstrip()[:1]
+        if first not in (b"{", b""):
+            raise InvalidValueError(f"{part.path} is not the JSON that was declared: its first line is no object")
         parse = pa.json.ParseOptions(explicit_schema=self.columns, unexpected_field_behavior="ignore")
         try:
             with pa.json.open_json(
