@@ -79,7 +79,7 @@ def run_all(
             for task, who in todo:
                 results.kinds[task.name] = task.kind
                 results.rows[task.name] = task.sizes.rows
-                turn = number % len(who) if who else 0
+                turn = results.rounds(task.name) % len(who) if who else 0
                 for engine in [*who[turn:], *who[:turn]]:
                     progress.update(bar, description=f"round {number + 1}: {engine.title}, {task.name}")
                     run_one(bench, engine, task, results)

@@ -48,6 +48,10 @@ class Results:
     def cell(self, task: str, engine: str) -> Cell:
         return self.cells.setdefault(task, {}).setdefault(engine, Cell())
 
+    def rounds(self, task: str) -> int:
+        """How many rounds of a task there are."""
+        return max((len(cell.rates) for cell in self.cells.get(task, {}).values()), default=0)
+
     @property
     def failures(self) -> list[str]:
         return [cell.failure for row in self.cells.values() for cell in row.values() if cell.failure]
