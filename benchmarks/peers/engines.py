@@ -95,6 +95,7 @@ ENGINES = {
             SPARK_SETTINGS,
             format="csv",
             reading="CSV",
+            share=0.5,
             windows=("tumbling",),
         ),
         Engine(
@@ -107,6 +108,7 @@ ENGINES = {
             mode="fused",
             format="csv",
             reading="CSV",
+            share=0.5,
             windows=("tumbling",),
         ),
         Engine(
@@ -117,6 +119,7 @@ ENGINES = {
             "difference",
             "parallelism 2, object reuse, mini-batch (5 s, 50,000 rows), two-phase aggregation, heap state, a "
             "checkpoint every 10 s",
+            share=0.5,
             reading="CSV",
         ),
         Engine(
@@ -128,7 +131,7 @@ ENGINES = {
             "process mode, parallelism 2, object reuse, bundles of 100,000 records or 1 s, source "
             "and watermarks in Java, heap state, a checkpoint every 10 s; sessions with `process` over all orders, "
             "since merged sessions lose orders with `aggregate`",
-            share=0.1,
+            share=0.05,
             slower={"sliding": 0.4, "session": 0.2},
             reading="CSV",
         ),
@@ -140,7 +143,7 @@ ENGINES = {
             "batches",
             TIDEGATE_SETTINGS + "; the aggregate is the one that PyFlink gets",
             mode="python",
-            share=0.1,
+            share=0.05,
             slower={"sliding": 0.4},
         ),
         Engine(
