@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from benchmarks.peers.data import CHUNK, Orders
-from benchmarks.peers.windows import Window
+from benchmarks.peers.windows import FACTORS, NAMES, Window
 
-NAMES = ("user", "window_start", "window_end", "orders", "total", "biggest")
 Results = dict[str, Any]
 
 
@@ -36,18 +35,13 @@ class Checksum:
 
 
 def checksum(results: Results) -> Checksum:
-    mixed = np.zeros(len(results["user"]), dtype=np.uint64)
-    for name in NAMES:
-        mixed = _mix(mixed + results[name].astype(np.int64).view(np.uint64))
-    total = int(mixed.sum(dtype=np.uint64)) if len(mixed) else 0
-    return Checksum(len(mixed), int(results["orders"].sum()), f"{total:016x}")
-
-
-def _mix(values: Any) -> Any:
-    """The finisher of a 64-bit hash (splitmix)."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
+    """The hash is the sum of a product for each row; numbers of 64 bits wrap around."""
+    sums = []
+    for factors in FACTORS:
+        parts = (results[name].astype(np.int64).view(np.uint64) * np.uint64(f) for name, f in factors.items())
+        sums.append(sum(parts, np.zeros(len(results["user"]), np.uint64)))
+    total = int((sums[0] * sums[1]).sum(dtype=np.uint64)) if len(sums[0]) else 0
+    return Checksum(len(sums[0]), int(results["orders"].sum()), f"{total:016x}")
 
 
 def expected(orders: Orders, rows: int, window: Window) -> Checksum:

@@ -131,7 +131,7 @@ ENGINES = {
             "process mode, parallelism 2, object reuse, bundles of 100,000 records or 1 s, source "
             "and watermarks in Java, heap state, a checkpoint every 10 s; sessions with `process` over all orders, "
             "since merged sessions lose orders with `aggregate`",
-            share=0.05,
+            share=0.1,
             slower={"sliding": 0.4, "session": 0.2},
             reading="CSV",
         ),
@@ -143,7 +143,7 @@ ENGINES = {
             "batches",
             TIDEGATE_SETTINGS + "; the aggregate is the one that PyFlink gets",
             mode="python",
-            share=0.05,
+            share=0.1,
             slower={"sliding": 0.4},
         ),
         Engine(

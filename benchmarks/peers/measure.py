@@ -131,7 +131,8 @@ class Bench:
                 "format": engine.format,
             }
             told = call(engine, job, Path(scratch))
-            found = written(output, is_updating=is_late)
+            is_known = "checksum" in told
+            found = Checksum(**told["checksum"]) if is_known else written(output, is_updating=is_late)
             shutil.rmtree(scratch, ignore_errors=True)
         wanted = self._expect(task, rows)
         if engine.script == "on_spark" and is_late:

@@ -18,7 +18,6 @@ RATE = 1_000_000
 """Orders per minute of event time."""
 SHARES = {
     ("tumbling", "low"): 2.0,
-    ("tumbling", "high"): 2.0,
     ("tumbling", "very-high"): 0.5,
     ("sliding", "low"): 0.5,
     ("sliding", "high"): 0.125,

@@ -27,8 +27,8 @@ def main() -> None:
         .agg(F.count("*").alias("orders"), F.sum("amount").alias("total"), F.max("amount").alias("biggest"))
         .selectExpr("user", "span.start AS window_start", "span.end AS window_end", "orders", "total", "biggest")
     )
-    batches = run_query(results, job)
-    report(batches=batches, version=spark.version, settings=SETTINGS)
+    told = run_query(results, job)
+    report(**told, version=spark.version, settings=SETTINGS)
 
 
 if __name__ == "__main__":

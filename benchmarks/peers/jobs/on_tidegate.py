@@ -97,8 +97,8 @@ def main() -> None:
         frame = env.to_dataframe(main=results, late=results.get_side_output(late)).selectExpr("main.*")
     else:
         frame = results.to_dataframe()
-    batches = run_query(frame, job)
-    report(batches=batches, version=tidegate.__version__, settings={})
+    told = run_query(frame, job)
+    report(**told, version=tidegate.__version__, settings={})
 
 
 if __name__ == "__main__":

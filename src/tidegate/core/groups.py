@@ -15,6 +15,7 @@ Numbers = npt.NDArray[np.int64]
 
 _SPARSE: Final = 4
 """Numbers may be so many times the rows before they are counted afresh."""
+_FEW: Final = 4_096
 _UFUNCS: Final[dict[str, Any]] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
@@ -49,17 +50,15 @@ class Groups:
     def __len__(self) -> int:
         return len(self.distinct)
 
-    def split(self, name: str, values: Numbers) -> tuple[Groups, Numbers]:
-        """The groups split by a number of each row, in the order of that number; and which of these each is part of."""
-        coded = pa.array(values).dictionary_encode()
-        found = coded.dictionary.to_numpy()
-        order = np.argsort(found)
-        ranks = np.empty_like(order)
-        ranks[order] = np.arange(len(order))
-        numbers = ranks[coded.indices.to_numpy()] * len(self) + self.numbers
-        numbers, places = _compressed(numbers, len(found) * len(self))
+    def split(self, name: str, values: Numbers, step: int = 1) -> tuple[Groups, Numbers]:
+        """The groups split by a number of each row, in the order of that number; and which of these each is part of.
+
+        The numbers are multiples of `step` apart.
+        """
+        ranks, found = _ranked(values, step)
+        numbers, places = _compressed(ranks * len(self) + self.numbers, len(found) * len(self))
         which, parents = np.divmod(places, max(len(self), 1))
-        distinct = self.distinct.take(pa.array(parents)).add_column(0, name, pa.array(found[order][which]))
+        distinct = self.distinct.take(pa.array(parents)).add_column(0, name, pa.array(found[which]))
         return Groups(numbers, distinct), parents
 
     def part(self, begin: int, end: int) -> Groups:
@@ -119,6 +118,16 @@ def _encoded(column: pa.ChunkedArray) -> tuple[Numbers, pa.Array]:
     coded = column.unify_dictionaries().combine_chunks()
     numbers, found = _compressed(coded.indices.to_numpy().astype(np.int64), len(coded.dictionary))
     return numbers, coded.dictionary.take(pa.array(found))
+
+
+def _ranked(values: Numbers, step: int) -> tuple[Numbers, Numbers]:
+    """The place of each number in a sorted list of numbers, and the list."""
+    if len(values):
+        lowest, highest = int(values.min()), int(values.max())
+        if (highest - lowest) // step < _FEW:
+            return (values - lowest) // step, np.arange(lowest, highest + 1, step)
+    found, ranks = np.unique(values, return_inverse=True)
+    return ranks, found
 
 
 def _compressed(numbers: Numbers, limit: int) -> tuple[Numbers, Numbers]:

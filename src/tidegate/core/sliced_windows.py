@@ -51,7 +51,7 @@ class SlicedWindowOperator(ColumnarOperator):
         if fired:
             Refiring(self, in_order(table.filter(pa.array(np.isin(starts, fired))))).run()
         if len(table):
-            groups, _ = Groups.of(table, self.keys).split(SLICE, starts)
+            groups, _ = Groups.of(table, self.keys).split(SLICE, starts, self.slices.step)
             self._append(self._by_slice(self.partials.reduce(table, groups)))
 
     def _with_arrivals(self, table: pa.Table) -> pa.Table:

@@ -107,8 +107,8 @@ class EntryReader:
         keys = Groups.of(table, names)
         subtasks = key_hashes(keys.distinct, names) % np.uint64(count)
         if isinstance(spec, ColumnarSpec) and not spec.needs_records:
-            starts = Slices.of(spec.window.assigner).starts(table[TIMESTAMP].to_numpy())
-            groups, parents = keys.split(SLICE, starts)
+            slices = Slices.of(spec.window.assigner)
+            groups, parents = keys.split(SLICE, slices.starts(table[TIMESTAMP].to_numpy()), slices.step)
             table = spec.partials.reduce(table, groups)
             subtasks = subtasks[parents]
         else:
