@@ -10,16 +10,17 @@ from benchmarks.peers.results import HEADER, Results, machine, remarks, rows
 INTRODUCTION = """# Results
 
 Made by `make bench`; do not edit. The same job on every engine: count, sum and maximum of orders for each user and
-window, with timestamps up to 5 seconds out of order in two partitions, results written to files. The results of every
-run were compared with what numpy computes: the number of windows, the sum of their counts, and a hash of all (user,
-window, count, sum, maximum). A figure is here only if they were equal.
+window, with timestamps up to 5 seconds out of order in two partitions. Results are added up in the query (Spark, Tidegate)
+or written to files (the others, and windows that fire again). Those of every run were compared with what numpy computes:
+the number of windows, the sum of their counts, and a hash of all (user, window, count, sum, maximum). A figure is here
+only if they were equal.
 """
 
 MEANING = """## What the figures mean
 
 - **Engines in micro-batches** (Spark, Tidegate): rows of a batch divided by the median time of a batch, as Spark's
-  query progress gives it (`triggerExecution`), after the warm-up batches. It includes reading, writing results and
-  the checkpoint.
+  query progress gives it (`triggerExecution`), after the warm-up batches. It includes reading, adding up the
+  results and the checkpoint.
 - **Engines that read in one go** (Flink, Bytewax, Pathway, Quix Streams): each round runs twice, over a quarter of the
   rows and over all of them. Records per second are the further rows divided by the further time, so that start-up drops
   out.

@@ -131,7 +131,7 @@ def machine() -> dict[str, str]:
         "processor": _processor(),
         "cores": str(os.cpu_count()),
         "memory": f"{memory:.0f} GiB",
-        "system": f"{platform.system()} {platform.release()}",
+        "system": platform.system(),
         "Python": platform.python_version(),
         "Java": java[0] if java else "unknown",
     }
