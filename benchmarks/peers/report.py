@@ -11,9 +11,9 @@ INTRODUCTION = """# Results
 
 Made by `make bench`; do not edit. The same job on every engine: count, sum and maximum of orders for each user and
 window, with timestamps up to 5 seconds out of order in two partitions. Results are added up in the query (Spark,
-Tidegate) or written to files (the others, and windows that fire again). Those of every run were compared with what numpy
-computes: the number of windows, the sum of their counts, and a hash of all (user, window, count, sum, maximum). A figure
-is here only if they were equal.
+Tidegate) or written to files (the others, and windows that fire again). Those of every run were compared with what
+numpy computes: the number of windows, the sum of their counts, and a hash of all (user, window, count, sum, maximum).
+A figure is here only if they were equal.
 """
 
 MEANING = """## What the figures mean
