@@ -13,13 +13,13 @@ from tidegate.core.columnar_operator import CHANNEL
 from tidegate.core.pane_log import MemoryBlobs
 from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import find_entries
+from tidegate.spark.entry_reader import EntryReader
 from tidegate.spark.packing import SINK_STAGE, Clock, Item, end_item, pack, unpack
 from tidegate.spark.routing import source_edge
 from tidegate.spark.row_packer import RowPacker
 from tidegate.spark.sinks import DriverSinks
 from tidegate.spark.stage import Stage
 from tidegate.spark.stage_options import StageOptions
-from tidegate.spark.summaries import EntryReader
 
 
 class Frame:

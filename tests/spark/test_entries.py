@@ -26,7 +26,8 @@ from tidegate.errors import InvalidValueError
 from tidegate.graph.describe import as_text
 from tidegate.graph.plan import Plan
 from tidegate.spark.columns import SEQUENCE
-from tidegate.spark.entry import RowSpec, find_entries, with_entries
+from tidegate.spark.entry import find_entries, with_entries
+from tidegate.spark.row_spec import RowSpec
 
 SCHEMA = pa.schema(
     [
@@ -213,7 +214,7 @@ def test_what_has_no_form_on_columns_gets_its_elements_from_columns(build: Any) 
     env = StreamExecutionEnvironment.get_execution_environment(parallelism=PARALLELISM)
     build(env).sink_to(CollectSink())
     (entry,) = find_entries(Plan.of(env._graph()), PARALLELISM)
-    assert isinstance(entry.windows[0].spec, RowSpec)
+    assert isinstance(entry.tasks[0].spec, RowSpec)
 
 
 def test_records_of_the_same_place_in_their_channels_are_ordered_by_channel_over_all_parts() -> None:

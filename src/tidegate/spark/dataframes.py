@@ -10,11 +10,11 @@ from tidegate.core.dataframe_source import DataFrameSource
 from tidegate.graph.nodes import SourceNode
 from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import Entry
+from tidegate.spark.entry_reader import EntryReader
 from tidegate.spark.processor import ROW_SCHEMA
 from tidegate.spark.routing import source_edge
 from tidegate.spark.row_packer import RowPacker
 from tidegate.spark.stage_options import StageOptions
-from tidegate.spark.summaries import EntryReader
 
 
 def source_rows(node: SourceNode, options: StageOptions, group_keys: tuple[int, ...]) -> DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Row
@@ -26,20 +26,11 @@ from tidegate.graph.nodes import ChainNode, KeyBy, SourceNode, TaskNode
 from tidegate.graph.plan import Plan
 from tidegate.ingest.column_source import ColumnSource
 from tidegate.spark.routing import Reader, readers_of
+from tidegate.spark.row_spec import RowSpec
 
 
 @dataclass(frozen=True, slots=True)
-class RowSpec:
-    """A keyed task that takes elements one by one: records travel to it as columns, and become elements there."""
-
-    key_names: tuple[str, ...]
-
-    needs_records: ClassVar[bool] = True
-    needs_all_columns: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, slots=True)
-class WindowInput:
+class TaskInput:
     """A task that an entry feeds: its node, and how it takes what is read."""
 
     node: TaskNode
@@ -52,7 +43,7 @@ class Entry:
 
     source: SourceNode
     assign: ChainNode
-    windows: tuple[WindowInput, ...]
+    tasks: tuple[TaskInput, ...]
 
     @property
     def time_column(self) -> str:
@@ -62,21 +53,21 @@ class Entry:
 
     @property
     def needs_records(self) -> bool:
-        """Whether some of the windows must see records."""
-        return any(window.spec.needs_records for window in self.windows)
+        """Whether some of the tasks must see records."""
+        return any(task.spec.needs_records for task in self.tasks)
 
     def needed(self, columns: Sequence[str]) -> list[str]:
-        """Those of the columns that the windows need: all if records leave as they came."""
+        """Those of the columns that the tasks need: all if records leave as they came."""
         needed = {self.time_column}
-        for window in self.windows:
-            if isinstance(window.spec, RowSpec) or window.spec.needs_all_columns:
+        for task in self.tasks:
+            if isinstance(task.spec, RowSpec) or task.spec.needs_all_columns:
                 return list(columns)
-            needed.update(window.spec.key_names, window.spec.partials.fields)
+            needed.update(task.spec.key_names, task.spec.partials.fields)
         return [name for name in columns if name in needed]
 
     def text_keys(self, schema: pa.Schema) -> tuple[str, ...]:
-        """The text columns that some window is keyed by."""
-        names = dict.fromkeys(name for window in self.windows for name in window.spec.key_names)
+        """The text columns that some task is keyed by."""
+        names = dict.fromkeys(name for task in self.tasks for name in task.spec.key_names)
         return tuple(name for name in names if pa.types.is_string(schema.field(name).type))
 
 
@@ -94,7 +85,7 @@ def with_entries(plan: Plan, parallelism: int) -> Plan:
 
 
 def _runs_everywhere(entry: Entry, plan: Plan, parallelism: int) -> bool:
-    return all(plan.graph.parallelism[window.node.number] == parallelism for window in entry.windows)
+    return all(plan.graph.parallelism[task.node.number] == parallelism for task in entry.tasks)
 
 
 def _entry(node: SourceNode, readers: dict[int, list[Reader]]) -> Entry | None:
@@ -106,10 +97,10 @@ def _entry(node: SourceNode, readers: dict[int, list[Reader]]) -> Entry | None:
         return None
     if schema is None or assign.spec.on_error != "fail" or not _is_summarised(assign.spec.strategy, schema):
         return None
-    windows = [_window_input(reader, schema) for reader in readers[assign.number]]
-    if not windows or None in windows:
+    tasks = [_task_input(reader, schema) for reader in readers[assign.number]]
+    if not tasks or None in tasks:
         return None
-    return Entry(node, assign, tuple(window for window in windows if window is not None))
+    return Entry(node, assign, tuple(task for task in tasks if task is not None))
 
 
 def _is_summarised(strategy: WatermarkStrategy, schema: pa.Schema) -> bool:
@@ -124,7 +115,7 @@ def _is_summarised(strategy: WatermarkStrategy, schema: pa.Schema) -> bool:
     return kind is not None and (pa.types.is_timestamp(kind) or pa.types.is_int64(kind))
 
 
-def _window_input(reader: Reader, schema: pa.Schema) -> WindowInput | None:
+def _task_input(reader: Reader, schema: pa.Schema) -> TaskInput | None:
     node, _, _, stream = reader
     if not isinstance(node, TaskNode) or stream.side is not None or len(node.inputs) != 1:
         return None
@@ -137,8 +128,8 @@ def _window_input(reader: Reader, schema: pa.Schema) -> WindowInput | None:
     names = tuple(str(name) for name in selector.fields)
     spec: Any = node.spec
     if is_columnar(spec, names, schema):
-        return WindowInput(node, ColumnarSpec(spec, names, schema, make_rows))
-    return WindowInput(node, RowSpec(names)) if all(is_key(schema, name) for name in names) else None
+        return TaskInput(node, ColumnarSpec(spec, names, schema, make_rows))
+    return TaskInput(node, RowSpec(names, make_rows)) if all(is_key(schema, name) for name in names) else None
 
 
 def make_rows(names: Sequence[str]) -> Callable[..., Row]:

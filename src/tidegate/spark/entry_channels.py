@@ -14,8 +14,8 @@ from tidegate.core.operator import TaskOperator
 from tidegate.core.pane_log import decode_table
 from tidegate.graph.nodes import Node, TaskNode
 from tidegate.spark.columns import python_values, with_order
-from tidegate.spark.entry import RowSpec, make_rows
 from tidegate.spark.packing import Columns, Item, Join, Summary
+from tidegate.spark.row_spec import RowSpec
 from tidegate.spark.stage_options import ENTRY_STAGE, StageOptions
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ class EntryChannels:
         self._graph = options.plan.graph
         entries = options.entries if number == ENTRY_STAGE else ()
         self.nodes: list[Node] = [node for entry in entries for node in (entry.source, entry.assign)]
-        inputs = [window for entry in entries for window in entry.windows]
-        self.specs: dict[int, Any] = {w.node.number: w.spec for w in inputs if isinstance(w.spec, ColumnarSpec)}
+        inputs = [task for entry in entries for task in entry.tasks]
+        self.specs: dict[int, Any] = {t.node.number: t.spec for t in inputs if isinstance(t.spec, ColumnarSpec)}
         """What the windows behind the entries do on columns, by the number of their node."""
-        self._rows = {w.node.number: (w.spec, list[pa.Table]()) for w in inputs if isinstance(w.spec, RowSpec)}
+        self._rows = {t.node.number: (t.spec, list[pa.Table]()) for t in inputs if isinstance(t.spec, RowSpec)}
         self._numbers = {node.number for node in self.nodes}
-        self._source_of = {window.node.number: entry.source for entry in entries for window in entry.windows}
+        self._source_of = {task.node.number: entry.source for entry in entries for task in entry.tasks}
         self._firsts: dict[str, dict[str, int]] = defaultdict(dict)
 
     def __contains__(self, number: int) -> bool:
@@ -89,7 +89,7 @@ class EntryChannels:
             names = [name for name in whole.column_names if name not in (TIMESTAMP, ORDER, CHANNEL)]
             columns = {name: python_values(whole[name]) for name in names}
             keys = [columns[name] for name in spec.key_names]
-            rows = map(make_rows(names), *columns.values())
+            rows = map(spec.make_elements(names), *columns.values())
             for key, row, (time, order, channel) in zip(
                 keys[0] if len(keys) == 1 else zip(*keys, strict=True), rows, places, strict=True
             ):

@@ -24,11 +24,11 @@ from tidegate.core.strategy import WatermarkStrategy
 from tidegate.graph.nodes import SourceNode
 from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import Entry
+from tidegate.spark.entry_reader import EntryReader
 from tidegate.spark.processor import ROW_SCHEMA
 from tidegate.spark.routing import readers_of, source_edge
 from tidegate.spark.row_packer import MakeElement, RowPacker
 from tidegate.spark.stage_options import StageOptions
-from tidegate.spark.summaries import EntryReader
 
 Offset = dict[str, int]
 """How far each channel has been read."""
@@ -120,11 +120,8 @@ def fused_rows(session: SparkSession, reader: FusedStreamReader) -> DataFrame:
 
 def placed(batch: pa.RecordBatch, channels: Any, sequence: Any = None) -> pa.RecordBatch:
     """Records with the names of their channels, and their order there if it is needed."""
-    coded = channels.dictionary_encode().cast(_CHANNELS)
-    if sequence is None:
-        return batch.append_column(CHANNEL, coded)
-    # Records that travel are sorted by both, and Arrow does not sort dictionaries.
-    return batch.append_column(CHANNEL, coded.dictionary_decode()).append_column(SEQUENCE, pa.array(sequence))
+    batch = batch.append_column(CHANNEL, channels.dictionary_encode().cast(_CHANNELS))
+    return batch if sequence is None else batch.append_column(SEQUENCE, pa.array(sequence))
 
 
 def packet_reader(

@@ -30,7 +30,7 @@ from tidegate.spark.routing import edge_name, source_edge
 from tidegate.spark.stage_options import ENTRY_STAGE, StageOptions
 
 if TYPE_CHECKING:
-    from tidegate.spark.entry import Entry, WindowInput
+    from tidegate.spark.entry import Entry, TaskInput
 
 _ROWS_AT_ONCE: Final = 2_000_000
 _RECORDS_AT_ONCE: Final = 250_000
@@ -84,9 +84,9 @@ class EntryReader:
         self._position += len(table)
         summaries = list(self._summaries(table))
         items = {subtask: list(summaries) for subtask in range(len(self._group_keys))}
-        for window in self._entry.windows:
-            for subtask, part in self._parts(window, table):
-                items[subtask] += self._columns(window, part)
+        for task in self._entry.tasks:
+            for subtask, part in self._parts(task, table):
+                items[subtask] += self._columns(task, part)
         yield self._packets(items)
 
     def _summaries(self, table: pa.Table) -> Iterator[Item]:
@@ -99,9 +99,9 @@ class EntryReader:
         for name, high, first in zip(channels.distinct[CHANNEL].to_pylist(), highest, firsts, strict=True):
             yield Item((BEFORE_RECORDS, ""), self._edge, str(name), progress=Summary(high, first))
 
-    def _parts(self, window: WindowInput, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    def _parts(self, task: TaskInput, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """The share of each subtask: records, or partial aggregates where they say all."""
-        spec = window.spec
+        spec = task.spec
         names = spec.key_names
         count = len(self._group_keys)
         keys = Groups.of(table, names)
@@ -118,10 +118,10 @@ class EntryReader:
             if len(mine):
                 yield subtask, mine
 
-    def _columns(self, window: WindowInput, table: pa.Table) -> Iterator[Item]:
-        columns = Columns(are_records=window.spec.needs_records)
+    def _columns(self, task: TaskInput, table: pa.Table) -> Iterator[Item]:
+        columns = Columns(are_records=task.spec.needs_records)
         for data in encode_in_parts(table.combine_chunks(), MAX_PACKET_BYTES // 2):
-            yield Item((0, ""), edge_name(window.node, 0, 0), "", value=data, progress=columns)
+            yield Item((0, ""), edge_name(task.node, 0, 0), "", value=data, progress=columns)
 
     def _packets(self, items: dict[int, list[Item]]) -> pa.RecordBatch:
         return packed_rows(ENTRY_STAGE, {self._group_keys[subtask]: share for subtask, share in items.items()})
