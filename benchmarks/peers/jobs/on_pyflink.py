@@ -20,6 +20,7 @@ SETTINGS = {
     "python.execution-mode": "process",
     "python.fn-execution.bundle.size": "100000",
     "python.fn-execution.bundle.time": "1000",
+    "python.state.cache-size": "1000000",
 }
 
 

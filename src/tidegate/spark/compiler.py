@@ -16,10 +16,37 @@ from tidegate.spark.kafka_stream import kafka_reader
 from tidegate.spark.processor import ROW_SCHEMA, StageProcessor
 from tidegate.spark.spool import LINE_PATTERN, Spool
 from tidegate.spark.stage_options import StageOptions
+from tidegate.spark.tables import ResultColumns
 
 
-def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, group_keys: tuple[int, ...]) -> DataFrame:
-    """The rows that leave the query: packets for sinks."""
+def compile_plan(
+    session: SparkSession,
+    options: StageOptions,
+    spool: Spool,
+    group_keys: tuple[int, ...],
+    results: ResultColumns | None = None,
+) -> DataFrame:
+    """What leaves the query: packets for sinks, or results as the columns that they have."""
+    rows = _source_rows(session, options, spool, group_keys)
+    last = options.stages[-1] if options.stages and results is not None and results.are_plain else None
+    for stage in options.stages:
+        leaving = results if stage is last else None
+        timed = rows.withColumn("now", F.unix_millis(F.current_timestamp()))
+        rows = timed.groupBy("gid").transformWithStateInPandas(
+            statefulProcessor=StageProcessor(options, stage.number, group_keys, leaving),
+            outputStructType=ROW_SCHEMA if leaving is None else leaving.schema,
+            outputMode="Append",
+            timeMode="None",
+        )
+    if results is None:
+        return rows
+    if last is None:
+        rows = rows.mapInArrow(results.unpack, results.schema)
+    return results.put_together(rows)
+
+
+def _source_rows(session: SparkSession, options: StageOptions, spool: Spool, group_keys: tuple[int, ...]) -> DataFrame:
+    """Packets for stages: what the driver feeds, and what sources read."""
     lines = session.readStream.option("cleanSource", "delete").text(str(spool.folder))
     rows = lines.select(
         F.regexp_extract("value", LINE_PATTERN, 1).cast("int").alias("stage"),
@@ -41,12 +68,4 @@ def compile_plan(session: SparkSession, options: StageOptions, spool: Spool, gro
             rows = rows.unionByName(entry_rows(entries[node.number], options, group_keys))
         elif isinstance(source, DataFrameSource):
             rows = rows.unionByName(source_rows(node, options, group_keys))
-    for stage in options.plan.stages[options.first_stage :]:
-        timed = rows.withColumn("now", F.unix_millis(F.current_timestamp()))
-        rows = timed.groupBy("gid").transformWithStateInPandas(
-            statefulProcessor=StageProcessor(options, stage.number, group_keys),
-            outputStructType=ROW_SCHEMA,
-            outputMode="Append",
-            timeMode="None",
-        )
     return rows

@@ -15,9 +15,10 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from tidegate.core.dataframe_source import DataFrameSource
+from tidegate.core.sink import SinkSpec
 from tidegate.core.time import Clock, TimeCharacteristic
-from tidegate.errors import ClosedError
-from tidegate.graph.nodes import SourceNode
+from tidegate.errors import ClosedError, InvalidValueError
+from tidegate.graph.nodes import ChainNode, SourceNode
 from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.ingest.column_source import ColumnSource
@@ -35,7 +36,7 @@ from tidegate.spark.session import applied_settings, apply_settings, get_session
 from tidegate.spark.sinks import DriverSinks
 from tidegate.spark.spool import Spool
 from tidegate.spark.stage_options import TICK_MILLIS, StageOptions
-from tidegate.spark.tables import Table, result_frame
+from tidegate.spark.tables import ResultColumns, Table
 from tidegate.spark.unstarted import forget_unstarted
 
 _POLL_SECONDS: Final = 0.05
@@ -197,12 +198,22 @@ class SparkJob:
 
         The settings of the session stay as the query needs them.
         """
+        self._refuse_sinks({table.number for table in tables})
         self._stage_options.run_id = uuid.uuid4().hex
         session = get_session(self._options.spark, self._parallelism)
         apply_settings(session, self._parallelism, has_frames=self._has_frames)
-        frame = result_frame(compile_plan(session, self._stage_options, self.spool, self._keys), tables)
+        results = ResultColumns(session, tables)
+        frame = compile_plan(session, self._stage_options, self.spool, self._keys, results)
         threading.Thread(target=self._keep_fed, name="tidegate feeder", daemon=True).start()
         return frame
+
+    def _refuse_sinks(self, ends: set[int]) -> None:
+        for node in self.graph.nodes:
+            if isinstance(node, ChainNode) and isinstance(node.spec, SinkSpec) and node.number not in ends:
+                raise InvalidValueError(
+                    f"to_dataframe: the sink {self.graph.name(node)!r} would get nothing; its query belongs to whoever "
+                    "starts it, so take the sink out of the program and use foreachBatch on the DataFrame"
+                )
 
     def _keep_fed(self) -> None:
         feeder = self._create_feeder()

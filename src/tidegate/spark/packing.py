@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import cloudpickle
 import pyarrow as pa
 
+from tidegate.core.pane_log import encode_in_parts
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.errors import SnapshotError
 from tidegate.spark.pickling import dumps
@@ -58,7 +59,10 @@ class Summary(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Elements as columns, in the value; records where `are_records`, else partial aggregates or results."""
+    """Elements as columns, in the value: records where `are_records`, else partial aggregates or results.
+
+    They are encoded, but for a table that has yet to leave its stage.
+    """
 
     are_records: bool = False
 
@@ -104,6 +108,18 @@ def tick_item() -> Item:
 def end_item() -> Item:
     """An item that says that the input has ended."""
     return Item((0, ""), "", "", progress=End())
+
+
+def encoded(items: list[Item]) -> list[Item]:
+    """Items with their columns encoded, in parts that fit a packet."""
+    found = []
+    for item in items:
+        if not isinstance(item.value, pa.Table):
+            found.append(item)
+            continue
+        for index, data in enumerate(encode_in_parts(item.value, MAX_PACKET_BYTES // 2)):
+            found.append(item._replace(order=(*item.order, index), value=data))
+    return found
 
 
 def pack(items: list[Item]) -> Iterator[bytes]:

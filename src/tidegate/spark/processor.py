@@ -11,10 +11,11 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from tidegate.spark.archives import forget_archives
-from tidegate.spark.packing import Item, pack, unpack
+from tidegate.spark.packing import Item, encoded, pack, unpack
 from tidegate.spark.routing import Target
 from tidegate.spark.stage import Stage
 from tidegate.spark.stage_options import StageOptions
+from tidegate.spark.tables import ResultColumns
 
 ROW_SCHEMA: Final = "stage int, gid int, payload binary"
 _STATE_KEY: Final = "name string"
@@ -22,12 +23,22 @@ _STATE_VALUE: Final = "data binary"
 
 
 class StageProcessor(StatefulProcessor):
-    """Runs a stage of the plan. Rows for later stages and for sinks pass through."""
+    """Runs a stage of the plan. Rows for later stages and for sinks pass through.
 
-    def __init__(self, options: StageOptions, number: int, group_keys: tuple[int, ...]) -> None:
+    With `results` it is the last stage, and what goes to sinks leaves as columns.
+    """
+
+    def __init__(
+        self,
+        options: StageOptions,
+        number: int,
+        group_keys: tuple[int, ...],
+        results: ResultColumns | None = None,
+    ) -> None:
         self._options = options
         self._number = number
         self._group_keys = group_keys
+        self._results = results
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         forget_archives()
@@ -46,21 +57,30 @@ class StageProcessor(StatefulProcessor):
                     items += unpack(bytes(payload))
                 else:
                     passing.append((int(stage), int(gid), bytes(payload)))
-        if passing:
+        if self._results is not None:
+            for _, _, payload in passing:
+                yield from self._results.frames(unpack(payload))
+        elif passing:
             yield _frame(passing)
         if items:
             subtask = self._group_keys.index(int(key[0]))
             with without_collections():
-                stage_runner = Stage(self._options, self._number, subtask, self._blobs)
-                sent = stage_runner.process(items, now)
-                frame = _frame([row for target, out in sent for row in self._rows(target, out)])
-            yield frame
+                sent = Stage(self._options, self._number, subtask, self._blobs).process(items, now)
+                frames = list(self._frames(sent))
+            yield from frames
 
     def close(self) -> None:
         pass
 
+    def _frames(self, sent: Iterator[tuple[Target, list[Item]]]) -> Iterator[pd.DataFrame]:
+        if self._results is None:
+            yield _frame([row for target, items in sent for row in self._rows(target, items)])
+            return
+        for _, items in sent:
+            yield from self._results.frames(items)
+
     def _rows(self, target: Target, items: list[Item]) -> Iterator[tuple[int, int, bytes]]:
-        for payload in pack(items):
+        for payload in pack(encoded(items)):
             yield target.stage, self._group_keys[target.subtask], payload
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Protocol
 
 from tidegate.core.hashing import stable_hash
-from tidegate.core.pane_log import encode_in_parts
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.errors import InvalidValueError, TidegateError, UserCodeError
 from tidegate.graph.nodes import (
@@ -26,7 +25,7 @@ from tidegate.graph.nodes import (
     TaskNode,
 )
 from tidegate.graph.plan import Plan
-from tidegate.spark.packing import MAX_PACKET_BYTES, Columns, Item, Order
+from tidegate.spark.packing import Columns, Item, Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +72,8 @@ class SinkOutbox(Outbox):
     """Sends everything to a sink, many results at once as columns."""
 
     def process_table(self, table: Any) -> None:
-        for data in encode_in_parts(table, MAX_PACKET_BYTES // 2):
-            order = self._stage.next_order()
-            item = Item(order, self._edge, self._channel, None, data, progress=Columns())
-            self._stage.send(self._target, item)
+        item = Item(self._stage.next_order(), self._edge, self._channel, None, table, progress=Columns())
+        self._stage.send(self._target, item)
 
 
 class ValveInput:

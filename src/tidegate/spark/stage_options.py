@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tidegate.graph.plan import Plan
+from tidegate.graph.plan import Plan, Stage
 
 if TYPE_CHECKING:
     from tidegate.spark.entry import Entry
@@ -30,6 +30,11 @@ class StageOptions:
     """Whether something may be due when nothing came: then every batch reaches every subtask of every stage."""
     run_id: str = ""
     """Names the run of the query, so that a stage knows the first batch after a restart."""
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages that there are."""
+        return self.plan.stages[self.first_stage :]
 
     @property
     def first_stage(self) -> int:

@@ -1,16 +1,33 @@
-"""Results as a streaming DataFrame, for any Spark sink."""
+"""Results as a streaming DataFrame, for any Spark sink.
+
+They leave the query flat, the columns of several streams side by side, and Spark puts them together: plain columns
+come out of the last stage as they are, others take a further step through Python.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pandas as pd
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    FractionalType,
+    IntegralType,
+    LongType,
+    StringType,
+    StructType,
+    TimestampType,
+)
 
 from tidegate.core.fields import get_field
 from tidegate.core.pane_log import decode_table
@@ -20,6 +37,11 @@ from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Columns, Item, unpa
 from tidegate.spark.routing import parse_edge
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_TIME: Final = pa.timestamp("us", "UTC")
+_STREAM: Final = "stream"
+_PLAIN: Final = (BinaryType, BooleanType, DateType, FractionalType, IntegralType, StringType, TimestampType)
+_MAX_ROWS: Final = 100_000
+"""Rows that leave at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,88 +53,114 @@ class Table:
     columns: str
 
 
-def result_frame(rows: DataFrame, tables: list[Table]) -> DataFrame:
-    """The elements of one stream as columns; of several as a column `stream` and a struct column for each."""
-    if len(tables) == 1:
-        schema = _struct(rows, tables[0].columns)
-        return rows.mapInArrow(_unpacker({tables[0].number: (None, schema)}, schema), schema)
-    structs = {table.name: _struct(rows, table.columns) for table in tables}
-    combined = StructType().add("stream", "string")
-    for name, struct in structs.items():
-        combined = combined.add(name, struct)
-    targets = {table.number: (table.name, structs[table.name]) for table in tables}
-    return rows.mapInArrow(_unpacker(targets, combined), combined)
+class ResultColumns:
+    """The streams that leave: the elements of one are its columns, of several a struct column for each."""
 
+    def __init__(self, session: SparkSession, tables: list[Table]) -> None:
+        self._names = {table.number: table.name for table in tables}
+        self._structs: dict[int, StructType] = {
+            table.number: session.createDataFrame([], table.columns).schema for table in tables
+        }
+        self.schema = StructType()
+        self._is_one = len(tables) == 1
+        if not self._is_one:
+            self.schema = self.schema.add(_STREAM, StringType())
+        for number, struct in self._structs.items():
+            for position, field in enumerate(struct):
+                self.schema = self.schema.add(_flat(number, position), _carrier(field.dataType))
 
-def _struct(rows: DataFrame, columns: str) -> StructType:
-    """The schema of a DDL text, as Spark reads it."""
-    schema: StructType = rows.sparkSession.createDataFrame([], columns).schema
-    return schema
+    @property
+    def are_plain(self) -> bool:
+        """Whether every column can leave a stateful stage as it is."""
+        return all(isinstance(field.dataType, _PLAIN) for struct in self._structs.values() for field in struct)
 
+    def frames(self, items: list[Item]) -> Iterator[pd.DataFrame]:
+        """Results as a stateful stage gives them to Spark."""
+        for batch in self._batches(items):
+            columns = zip(batch.schema.names, batch.columns, strict=True)
+            yield pd.DataFrame({name: pd.arrays.ArrowExtensionArray(column) for name, column in columns}, copy=False)
 
-Targets = Mapping[int, tuple[str | None, StructType]]
-
-
-def _unpacker(targets: Targets, schema: StructType) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    arrow_schema = to_arrow_schema(schema, timezone="UTC")
-
-    def unpack_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def unpack(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Results from packets."""
         forget_archives()
         for batch in batches:
-            found: list[dict[str, Any]] = []
             for stage, payload in zip(
                 batch.column("stage").to_pylist(), batch.column("payload").to_pylist(), strict=True
             ):
-                if stage != SINK_STAGE:
-                    continue
-                items = unpack(payload)
-                found += _rows(items, targets)
-                for item in items:
-                    if isinstance(item.progress, Columns):
-                        yield from _batches(item, targets, arrow_schema)
-            if found:
-                yield pa.RecordBatch.from_pylist(found, schema=arrow_schema)
+                if stage == SINK_STAGE:
+                    yield from self._batches(unpack(payload))
 
-    return unpack_batches
+    def put_together(self, rows: DataFrame) -> DataFrame:
+        """The columns that were promised, from the flat ones."""
+        if self._is_one:
+            ((number, struct),) = self._structs.items()
+            return rows.select(self._columns(number, struct))
+        streams = [
+            F.when(F.col(_STREAM) == self._names[number], F.struct(*self._columns(number, struct)))
+            .otherwise(F.lit(None))
+            .alias(self._names[number])
+            for number, struct in self._structs.items()
+        ]
+        return rows.select(F.col(_STREAM), *streams)
+
+    def _columns(self, number: int, struct: StructType) -> list[Column]:
+        columns = []
+        for position, field in enumerate(struct):
+            column = F.col(_flat(number, position))
+            is_time = isinstance(field.dataType, TimestampType)
+            columns.append((F.timestamp_micros(column) if is_time else column).alias(field.name))
+        return columns
+
+    def _batches(self, items: list[Item]) -> Iterator[pa.RecordBatch]:
+        rows: dict[int, list[list[Any]]] = {}
+        for item in sorted(items, key=lambda item: item.order):
+            if item.edge == METRICS_EDGE:
+                continue
+            number = parse_edge(item.edge)[0]
+            if isinstance(item.progress, Columns):
+                table = item.value if isinstance(item.value, pa.Table) else decode_table(item.value)
+                yield from self._flat_batches(number, table.columns)
+            elif item.progress is None:
+                rows.setdefault(number, []).append(_cells(item.value, self._structs[number]))
+        for number, elements in rows.items():
+            kinds = to_arrow_schema(self._structs[number], timezone="UTC").types
+            cells = zip(kinds, zip(*elements, strict=True), strict=True)
+            yield from self._flat_batches(
+                number, [pa.chunked_array([pa.array(column, kind)]) for kind, column in cells]
+            )
+
+    def _flat_batches(self, number: int, columns: list[Any]) -> Iterator[pa.RecordBatch]:
+        """Columns of one stream, with nulls for those of the others."""
+        schema = to_arrow_schema(self.schema, timezone="UTC")
+        count = len(columns[0])
+        found: dict[str, Any] = {_STREAM: pa.repeat(self._names[number], count)}
+        for position, field in enumerate(self._structs[number]):
+            name = _flat(number, position)
+            is_time = isinstance(field.dataType, TimestampType)
+            found[name] = _micros(columns[position]) if is_time else columns[position].cast(schema.field(name).type)
+        arrays = [found[field.name] if field.name in found else pa.nulls(count, field.type) for field in schema]
+        yield from pa.table(arrays, schema=schema).combine_chunks().to_batches(max_chunksize=_MAX_ROWS)
 
 
-def _batches(item: Item, targets: Targets, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Results that travelled as columns."""
-    name, struct = targets[parse_edge(item.edge)[0]]
-    table = decode_table(item.value)
-    kinds = to_arrow_schema(struct, timezone="UTC")
-    columns = [_cast(table.column(index), kinds.field(index).type) for index in range(len(kinds))]
-    if name is None:
-        yield from pa.table(columns, schema=schema).to_batches()
-        return
-    whole = pa.table(columns, schema=kinds).to_struct_array().combine_chunks()
-    count = len(table)
-    parts = {"stream": pa.array([name] * count), name: whole}
-    arrays = [
-        parts[field.name].cast(field.type) if field.name in parts else pa.nulls(count, field.type) for field in schema
-    ]
-    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+def _flat(number: int, position: int) -> str:
+    return f"c{number}_{position}"
 
 
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column as the declared type; times are in milliseconds."""
-    if pa.types.is_timestamp(kind) and pa.types.is_int64(column.type):
-        return column.cast(pa.timestamp("ms", kind.tz)).cast(kind)
-    return column.cast(kind)
+def _carrier(kind: DataType) -> DataType:
+    """The type of a flat column: times are numbers, which no time zone touches on the way."""
+    return LongType() if isinstance(kind, TimestampType) else kind
 
 
-def _rows(items: list[Item], targets: Targets) -> Iterator[dict[str, Any]]:
-    for item in sorted(items, key=lambda item: item.order):
-        if item.progress is not None or item.edge == METRICS_EDGE:
-            continue
-        name, struct = targets[parse_edge(item.edge)[0]]
-        columns = as_columns(item.value, struct)
-        yield columns if name is None else {"stream": name, name: columns}
+def _micros(column: Any) -> Any:
+    """Times as microseconds; those that are numbers are milliseconds."""
+    if pa.types.is_integer(column.type):
+        column = column.cast(pa.timestamp("ms"))
+    return column.cast(_TIME).cast(pa.int64())
 
 
-def as_columns(value: Any, struct: StructType) -> dict[str, Any]:
-    """An element as a dict of columns: by name where it has names, else by position."""
-    columns: dict[str, Any] = {}
+def _cells(value: Any, struct: StructType) -> list[Any]:
+    """An element as the cells of a row: by name where it has names, else by position."""
+    cells = []
     for position, field in enumerate(struct.fields):
         try:
             cell = get_field(value, field.name)
@@ -126,5 +174,5 @@ def as_columns(value: Any, struct: StructType) -> dict[str, Any]:
                 ) from None
         if isinstance(field.dataType, TimestampType) and isinstance(cell, int):
             cell = _EPOCH + datetime.timedelta(milliseconds=cell)
-        columns[field.name] = cell
-    return columns
+        cells.append(cell)
+    return cells
