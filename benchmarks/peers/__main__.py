@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 QUICK = ("spark", "tidegate", "tidegate-fused")
-KINDS = ("windows", "late", "stored")
+KINDS = ("windows", "dense", "late", "stored")
 WINDOWS = ("tumbling", "sliding", "session")
 
 
@@ -141,8 +141,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--add", action="store_true", help="add rounds to the results of earlier runs")
     parser.add_argument("--rows", type=int, default=4_000_000, help="rows of a batch; some tasks take a share of it")
-    parser.add_argument("--batches", type=int, default=6)
-    parser.add_argument("--warm-up", type=int, default=2, help="batches that are not measured")
+    parser.add_argument("--batches", type=int, default=7)
+    parser.add_argument("--warm-up", type=int, default=3, help="batches that are not measured")
     parser.add_argument("--data", type=Path, default=ROOT / "build" / "bench", help="folder for input and scratch")
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "RESULTS.md")
     options = parser.parse_args()

@@ -28,11 +28,6 @@ CHUNK: Final = 100_000
 DISORDER: Final = 5_000
 CLOSING_USER: Final = -1
 HOUR: Final = 3_600_000
-FAR: Final = 200_000
-"""How far the hopelessly late orders are behind, in milliseconds.
-
-Spark finds an order late by the watermark of two batches before, so that a batch may span up to a minute.
-"""
 
 Columns = dict[str, Any]
 
@@ -45,12 +40,17 @@ class Orders:
     rate: int = 1_000_000
     """Orders per minute of event time."""
     late: float = 0.0
+    far: int = 0
+    """How far the hopelessly late orders are behind, in milliseconds.
+
+    Spark finds an order late by the watermark of two batches before, so this is more than three batches.
+    """
     stored: bool = False
     """Whether the first orders have one user each, in turn, before users are drawn from them."""
 
     @property
     def name(self) -> str:
-        return f"keys{self.keys}-rate{self.rate}" + "-late" * (self.late > 0) + "-stored" * self.stored
+        return f"keys{self.keys}-rate{self.rate}" + f"-late{self.far}" * (self.late > 0) + "-stored" * self.stored
 
     def columns(self, start: int, stop: int) -> Columns:
         """The orders from `start` to `stop`, as arrays."""
@@ -67,8 +67,8 @@ class Orders:
         draw = source.random(CHUNK)
         if self.late:
             behind = np.where(draw < self.late, source.integers(DISORDER, DISORDER + 9_999, CHUNK), behind)
-            is_far = (draw < self.late / 2) & (now - BASE > FAR)
-            behind = np.where(is_far, FAR, behind)
+            is_far = (draw < self.late / 2) & (now - BASE > self.far)
+            behind = np.where(is_far, self.far, behind)
             behind = np.minimum(behind, now - BASE)
         # Multiples of three are never exactly ten seconds apart, where engines differ on whether a session goes on.
         ts = (now - behind) // 3 * 3

@@ -8,6 +8,7 @@ from typing import Literal
 
 ROOT = Path(__file__).parents[2]
 JOBS = "benchmarks/peers/jobs"
+ALL_LEVELS = ("low", "high", "very-high")
 TIDEGATE_SETTINGS = "the session of Spark native; parallelism 2"
 
 
@@ -33,8 +34,8 @@ class Engine:
     windows: tuple[str, ...] = ("tumbling", "sliding", "session")
     kinds: tuple[str, ...] = ("windows",)
     reading: str = "Parquet"
-    is_core: bool = False
-    """Whether it runs with every number of keys by default."""
+    levels: tuple[str, ...] = ("high",)
+    """With which numbers of keys it runs by default."""
 
     @property
     def python(self) -> Path:
@@ -61,8 +62,8 @@ ENGINES = {
             "on_spark",
             "batches",
             SPARK_SETTINGS,
-            kinds=("windows", "late", "stored"),
-            is_core=True,
+            kinds=("windows", "dense", "late", "stored"),
+            levels=ALL_LEVELS,
         ),
         Engine(
             "tidegate",
@@ -72,8 +73,8 @@ ENGINES = {
             "batches",
             TIDEGATE_SETTINGS,
             mode="dataframe",
-            kinds=("windows", "late", "stored"),
-            is_core=True,
+            kinds=("windows", "dense", "late", "stored"),
+            levels=ALL_LEVELS,
         ),
         Engine(
             "tidegate-fused",
@@ -83,8 +84,8 @@ ENGINES = {
             "batches",
             TIDEGATE_SETTINGS,
             mode="fused",
-            kinds=("windows", "late", "stored"),
-            is_core=True,
+            kinds=("windows", "dense", "late", "stored"),
+            levels=ALL_LEVELS,
         ),
         Engine(
             "spark-csv",
@@ -128,12 +129,13 @@ ENGINES = {
             ".venv-oracle",
             "on_pyflink",
             "difference",
-            "process mode, parallelism 2, object reuse, bundles of 100,000 records or 1 s, source "
-            "and watermarks in Java, heap state, a checkpoint every 10 s; sessions with `process` over all orders, "
-            "since merged sessions lose orders with `aggregate`",
-            share=0.1,
+            "process mode, parallelism 2, object reuse, bundles of 100,000 records or 1 s, a state cache of 1,000,000 "
+            "entries, source and watermarks in Java, heap state, a checkpoint every 10 s; sessions with `process` over "
+            "all orders, since merged sessions lose orders with `aggregate`",
+            share=0.003,
             slower={"sliding": 0.4, "session": 0.2},
             reading="CSV",
+            levels=("low", "high"),
         ),
         Engine(
             "tidegate-python",
@@ -144,6 +146,7 @@ ENGINES = {
             TIDEGATE_SETTINGS + "; the aggregate is the one that PyFlink gets",
             mode="python",
             share=0.1,
+            levels=("low", "high"),
             slower={"sliding": 0.4},
         ),
         Engine(

@@ -14,12 +14,14 @@ KEYS = {"low": 1_000, "high": 200_000, "very-high": 5_000_000}
 STORED = {"few": 100_000, "many": 10_000_000}
 TOUCHED = 10_000
 LATE_SHARE = 0.01
-RATE = 1_000_000
-"""Orders per minute of event time."""
+RATE = 500_000
+"""Orders per minute of event time: with 200,000 keys about 2.5 for each key and minute."""
+DENSE = 2 * RATE
+"""The same keys with five orders each: Spark adds up before its shuffle, so that it has less to keep."""
 SHARES = {
     ("tumbling", "low"): 2.0,
     ("tumbling", "very-high"): 0.5,
-    ("sliding", "low"): 0.5,
+    ("sliding", "low"): 2.0,
     ("sliding", "high"): 0.125,
     ("session", "high"): 0.25,
 }
@@ -41,14 +43,15 @@ class Choice:
         return replace(self.sizes, rows=rows)
 
 
-def rate_of(sizes: Sizes) -> int:
+def rate_of(sizes: Sizes, rate: int = RATE) -> int:
     """Orders per minute: small batches still span two minutes, so that windows close."""
-    return max(min(RATE, sizes.rows // 2), 1)
+    return max(min(rate, sizes.rows // 2), 1)
 
 
 def tasks(choice: Choice) -> list[Task]:
     return [
         *(task for task in _windows(choice) if "windows" in choice.kinds),
+        *(task for task in _dense(choice) if "dense" in choice.kinds),
         *(task for task in _late(choice) if "late" in choice.kinds),
         *(task for task in _stored(choice) if "stored" in choice.kinds),
     ]
@@ -60,9 +63,8 @@ def takes_part(engine: Engine, task: Task, choice: Choice) -> bool:
         return False
     if task.kind != "windows":
         return True
-    return task.window.name in engine.windows and (
-        engine.is_core or choice.is_everything or len(choice.keys) == 1 or task.orders.keys == KEYS["high"]
-    )
+    is_default = any(task.orders.keys == KEYS[level] for level in engine.levels) or len(choice.keys) == 1
+    return task.window.name in engine.windows and (is_default or choice.is_everything)
 
 
 def _windows(choice: Choice) -> Iterable[Task]:
@@ -77,11 +79,20 @@ def _windows(choice: Choice) -> Iterable[Task]:
                 yield Task(name, orders, WINDOWS[window], sizes)
 
 
+def _dense(choice: Choice) -> Iterable[Task]:
+    if "tumbling" in choice.windows and "high" in choice.keys:
+        sizes = choice.sizes_of("tumbling", "high")
+        orders = Orders(KEYS["high"], rate_of(sizes, DENSE))
+        name = f"{WINDOWS['tumbling'].title}, {KEYS['high']:,} keys, {DENSE // RATE} times the orders a minute"
+        yield Task(name, orders, WINDOWS["tumbling"], sizes, kind="dense")
+
+
 def _late(choice: Choice) -> Iterable[Task]:
-    # A batch spans a minute, and those before the first hopelessly late orders are not measured.
-    rows = choice.sizes.rows // 2
-    sizes = Sizes(rows, choice.sizes.batches + 2, choice.sizes.warm_up + 2)
-    orders = Orders(KEYS["high"], rows, late=LATE_SHARE)
+    # Batches before the first hopelessly late orders are not measured.
+    sizes = Sizes(choice.sizes.rows // 2, choice.sizes.batches + 1, choice.sizes.warm_up + 1)
+    rate = rate_of(sizes)
+    far = sizes.rows * 200_000 // rate
+    orders = Orders(KEYS["high"], rate, late=LATE_SHARE, far=far)
     name = f"tumbling windows of 60 s, {KEYS['high']:,} keys, 1 % late orders, allowed lateness of 10 s, late output"
     yield Task(name, orders, WINDOWS["tumbling"], sizes, kind="late")
 
