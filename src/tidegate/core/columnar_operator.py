@@ -40,6 +40,10 @@ _INDEX: Final = "__index"
 _OURS: Final = frozenset([TIMESTAMP, ORDER, CHANNEL, SLICE, ARRIVAL])
 
 
+Fired = tuple[tuple[Any, ...], int, int, list[Any]]
+"""A window of one key that fires: key, start, end, and partial aggregates."""
+
+
 class ColumnarOperator(TaskOperator):
     """What window operators on columns share: tables come in, wait for the next watermark, and are taken in at once.
 
@@ -166,16 +170,24 @@ class ColumnarOperator(TaskOperator):
         columns |= {"window_start": starts, WINDOW_END: ends}
         self.output.collect_table(pa.table(columns | self.partials.finish(merged)), self._stamped)
 
-    def emit_one(self, key: tuple[Any, ...], start: int, end: int, parts: list[Any]) -> None:
-        """Send the result of one window of one key, from its partial aggregates."""
-        table = pa.table({name: [value] for name, value in zip(self.partials.part_names, parts, strict=True)})
-        results = self.partials.finish(table)
-        if self.spec.keeps_rows:
-            (value,) = self._elements(pa.table(results))
-            self.output.collect(value, end - 1)
+    def emit_each(self, fired: list[Fired]) -> None:
+        """Send the results of windows of one key each, in order."""
+        if not fired:
             return
-        values = (*key, start, end, *(column[0].as_py() for column in results.values()))
-        self.output.collect(self.spec.window.function.make_row(values), end - 1)
+        keys, starts, ends, parts = zip(*fired, strict=True)
+        table = pa.table(
+            {
+                name: pa.array(values)
+                for name, values in zip(self.partials.part_names, zip(*parts, strict=True), strict=True)
+            }
+        )
+        if self.spec.keeps_rows:
+            for value, end in zip(self._elements(pa.table(self.partials.finish(table))), ends, strict=True):
+                self.output.collect(value, end - 1)
+            return
+        for name, values in zip(self.keys, zip(*keys, strict=True), strict=True):
+            table = table.append_column(name, pa.array(values))
+        self.emit_windows(pa.array(starts), pa.array(ends), table)
 
     def _stamped(self, table: pa.Table) -> Iterator[tuple[Any, int]]:
         return stamped_rows(table, self.spec.window.function.make_row)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.core.columnar_operator import TIMESTAMP, touching
+from tidegate.core.columnar_operator import TIMESTAMP, Fired, touching
 from tidegate.core.time import add
 
 if TYPE_CHECKING:
@@ -41,13 +41,15 @@ class LateSessions:
         keys = zip(*(self._records[name].to_pylist() for name in operator.keys), strict=True)
         times = self._records[TIMESTAMP].to_pylist()
         late: list[bool] = []
+        fired: list[Fired] = []
         records = zip(keys, times, self._partials.of_records(self._records), strict=True)
         for index, (key, time, parts) in enumerate(records):
             taken = self._add(key, (time, time + operator.gap, parts))
             if self._is_behind[index]:
                 late.append(taken is None)
             if taken is not None and taken[1] - 1 <= operator.watermark:
-                self._fire(key, taken)
+                fired.append((key, *taken))
+        operator.emit_each(fired)
         return late
 
     def _add(self, key: Key, session: Session) -> Session | None:
@@ -85,6 +87,3 @@ class LateSessions:
                 sessions.append((last[0], max(last[1], end), self._partials.combined(last[2], values)))
             else:
                 sessions.append((start, end, values))
-
-    def _fire(self, key: Key, session: Session) -> None:
-        self._operator.emit_one(key, *session)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tidegate.core.columnar_operator import SLICE, touching
+from tidegate.core.columnar_operator import SLICE, Fired, touching
 from tidegate.core.windows import TimeWindow
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class Refiring:
         self._partials = operator.partials
         self._records = records
         self._held: dict[int, dict[Key, list[Any]]] = {}
+        self._fired: list[Fired] = []
         keys = (records[name].to_pylist() for name in operator.keys)
         self._keys: list[Key] = list(zip(*keys, strict=True))
 
@@ -33,6 +34,7 @@ class Refiring:
             held[key] = self._partials.combined(held.get(key), parts)
             for window in self._operator.fired(start):
                 self._fire(key, window)
+        self._operator.emit_each(self._fired)
 
     def _fire(self, key: Key, window: TimeWindow) -> None:
         total: list[Any] | None = None
@@ -41,7 +43,7 @@ class Refiring:
             if found is not None:
                 total = self._partials.combined(total, found)
         assert total is not None
-        self._operator.emit_one(key, window.start, window.end, total)
+        self._fired.append((key, window.start, window.end, total))
 
     def _slice(self, start: int) -> dict[Key, list[Any]]:
         """What a slice holds for the keys of these records."""

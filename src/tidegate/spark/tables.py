@@ -112,6 +112,7 @@ class ResultColumns:
         return columns
 
     def _batches(self, items: list[Item]) -> Iterator[pa.RecordBatch]:
+        tables: list[pa.Table] = []
         rows: dict[int, list[list[Any]]] = {}
         for item in sorted(items, key=lambda item: item.order):
             if item.edge == METRICS_EDGE:
@@ -119,17 +120,18 @@ class ResultColumns:
             number = parse_edge(item.edge)[0]
             if isinstance(item.progress, Columns):
                 table = item.value if isinstance(item.value, pa.Table) else decode_table(item.value)
-                yield from self._flat_batches(number, table.columns)
+                tables.append(self._flat_table(number, table.columns))
             elif item.progress is None:
                 rows.setdefault(number, []).append(_cells(item.value, self._structs[number]))
         for number, elements in rows.items():
             kinds = to_arrow_schema(self._structs[number], timezone="UTC").types
-            cells = zip(kinds, zip(*elements, strict=True), strict=True)
-            yield from self._flat_batches(
-                number, [pa.chunked_array([pa.array(column, kind)]) for kind, column in cells]
-            )
+            cells = zip(zip(*elements, strict=True), kinds, strict=True)
+            tables.append(self._flat_table(number, [pa.array(column, kind) for column, kind in cells]))
+        if tables:
+            # Windows may be many and small: each batch has its price.
+            yield from pa.concat_tables(tables).combine_chunks().to_batches(max_chunksize=_MAX_ROWS)
 
-    def _flat_batches(self, number: int, columns: list[Any]) -> Iterator[pa.RecordBatch]:
+    def _flat_table(self, number: int, columns: list[Any]) -> pa.Table:
         """Columns of one stream, with nulls for those of the others."""
         schema = to_arrow_schema(self.schema, timezone="UTC")
         count = len(columns[0])
@@ -139,7 +141,7 @@ class ResultColumns:
             is_time = isinstance(field.dataType, TimestampType)
             found[name] = _micros(columns[position]) if is_time else columns[position].cast(schema.field(name).type)
         arrays = [found[field.name] if field.name in found else pa.nulls(count, field.type) for field in schema]
-        yield from pa.table(arrays, schema=schema).combine_chunks().to_batches(max_chunksize=_MAX_ROWS)
+        return pa.table(arrays, schema=schema)
 
 
 def _flat(number: int, position: int) -> str:
