@@ -110,27 +110,29 @@ def end_item() -> Item:
     return Item((0, ""), "", "", progress=End())
 
 
-def encoded(items: list[Item]) -> list[Item]:
-    """Items with their columns encoded, in parts that fit a packet."""
-    found = []
-    for item in items:
-        if not isinstance(item.value, pa.Table):
-            found.append(item)
-            continue
-        for index, data in enumerate(encode_in_parts(item.value, MAX_PACKET_BYTES // 2)):
-            found.append(item._replace(order=(*item.order, index), value=data))
-    return found
-
-
 def pack(items: list[Item]) -> Iterator[bytes]:
     """Items as packets that stay under the size limit."""
+    return _packed(list(_encoded(items)))
+
+
+def _encoded(items: list[Item]) -> Iterator[Item]:
+    """Items with their columns encoded, in parts that fit a packet."""
+    for item in items:
+        if not isinstance(item.value, pa.Table):
+            yield item
+            continue
+        for index, data in enumerate(encode_in_parts(item.value, MAX_PACKET_BYTES // 2)):
+            yield item._replace(order=(*item.order, index), value=data)
+
+
+def _packed(items: list[Item]) -> Iterator[bytes]:
     data = _VERSION + dumps([tuple(item) for item in items])
     if len(data) <= MAX_PACKET_BYTES or len(items) == 1:
         yield data
         return
     middle = len(items) // 2
-    yield from pack(items[:middle])
-    yield from pack(items[middle:])
+    yield from _packed(items[:middle])
+    yield from _packed(items[middle:])
 
 
 def packed_rows(stage: int, items: Mapping[int, list[Item]]) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from tidegate.spark.archives import forget_archives
-from tidegate.spark.packing import Item, encoded, pack, unpack
+from tidegate.spark.packing import Item, pack, unpack
 from tidegate.spark.routing import Target
 from tidegate.spark.stage import Stage
 from tidegate.spark.stage_options import StageOptions
@@ -80,7 +80,7 @@ class StageProcessor(StatefulProcessor):
             yield from self._results.frames(items)
 
     def _rows(self, target: Target, items: list[Item]) -> Iterator[tuple[int, int, bytes]]:
-        for payload in pack(encoded(items)):
+        for payload in pack(items):
             yield target.stage, self._group_keys[target.subtask], payload
 
 
