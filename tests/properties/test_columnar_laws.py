@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from tidegate import agg
 from tidegate.common import WatermarkStrategy
-from tidegate.core import sliced_windows
+from tidegate.core import session_columns, sliced_windows
 from tidegate.core.columnar_operator import ORDER, SLICE, TIMESTAMP
 from tidegate.core.columnar_windows import ColumnarSpec, is_columnar
 from tidegate.core.groups import Groups
 from tidegate.core.output_tag import OutputTag
 from tidegate.core.session_columns import SessionColumnsOperator
 from tidegate.core.slices import Slices
+from tidegate.core.table_cache import TableCache
 from tidegate.core.window_operator import WindowSpec
 from tidegate.datastream import StreamExecutionEnvironment
 from tidegate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
@@ -191,6 +192,8 @@ def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if request.param == "tiny limits":
         monkeypatch.setattr(sliced_windows, "MAX_ROWS", 3)
         monkeypatch.setattr(sliced_windows, "MAX_TABLES", 2)
+        monkeypatch.setattr(session_columns, "MAX_TABLES", 2)
+        monkeypatch.setattr(TableCache, "put", lambda cache, name, stored: None)
 
 
 @pytest.mark.filterwarnings("ignore:windows of .* leave gaps")
@@ -258,3 +261,24 @@ def test_sessions_whose_times_are_very_far_apart_are_merged_by_key() -> None:
     rows = window_spec(EventTimeSessionWindows(5), 0, has_late_output=False)
     columns = ColumnarSpec(rows, ("user", "shop"), SCHEMA, dicts)
     assert Run(columns).play(script) == Run(rows).play(script)
+
+
+def test_sessions_cost_what_is_touched_and_not_what_is_open() -> None:
+    def rows_stored_by_a_batch(num_open: int) -> list[int]:
+        run = RecordRun(ColumnarSpec(spec, ("user", "shop"), SCHEMA, dicts))
+        operator: Any = run.harness._operator
+        for number in range(num_open):
+            run.element({"user": f"u{number}", "shop": 0, "amount": 1, "item": None}, 1_000 + number % 500)
+        run.progress(1_500)
+        found = []
+        for step in range(3):
+            before = sum(map(operator.log.rows, operator.log.panes))
+            run.element({"user": "u7", "shop": 0, "amount": 1, "item": None}, 1_600 + 100 * step)
+            run.element({"user": f"new {step}", "shop": 0, "amount": 1, "item": None}, 1_600 + 100 * step)
+            run.progress(1_600 + 100 * step)
+            found.append(sum(map(operator.log.rows, operator.log.panes)) - before)
+        assert run.harness.metrics()["num_late_records_dropped"] == 0
+        return found
+
+    spec = window_spec(EventTimeSessionWindows(10_000), 0, has_late_output=False)
+    assert rows_stored_by_a_batch(20) == rows_stored_by_a_batch(400) == [2, 2, 2]

@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from tidegate.core.columnar_operator import CHANNEL
 from tidegate.core.pane_log import MemoryBlobs
+from tidegate.core.table_cache import TableCache
 from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import find_entries
 from tidegate.spark.entry_reader import EntryReader
@@ -41,6 +42,7 @@ class InProcessJob:
         self.options = StageOptions(plan, parallelism, entries=entries, needs_clock=needs_clock, run_id="run")
         self._parallelism = parallelism
         self.blobs: dict[tuple[int, int], MemoryBlobs] = defaultdict(MemoryBlobs)
+        self._tables = TableCache()
         self.sinks = DriverSinks(plan, lambda: 0)
         self.sinks.open()
         self._batch = 0
@@ -58,7 +60,7 @@ class InProcessJob:
                 items[(first, subtask)].append(end_item())
         for stage in range(first, len(self.options.plan.stages)):
             for subtask in range(self._parallelism):
-                runner = Stage(self.options, stage, subtask, self.blobs[(stage, subtask)])
+                runner = Stage(self.options, stage, subtask, self.blobs[(stage, subtask)], self._tables)
                 for target, sent in runner.process(items[(stage, subtask)], now):
                     items[(target.stage, target.subtask if target.stage != SINK_STAGE else 0)] += sent
         self.sinks.write(list(pack(items[(SINK_STAGE, 0)])) if items[(SINK_STAGE, 0)] else [], self._batch)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tidegate.common import WatermarkStrategy
 from tidegate.core.pane_log import MemoryBlobs
+from tidegate.core.table_cache import TableCache
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.graph.plan import Plan
 from tidegate.spark.packing import Clock, Item
@@ -32,7 +33,7 @@ class Batches:
         """One batch at `now` with these elements; the statuses that it sent."""
         items = [Item((0, ""), "", "", progress=Clock(now))]
         items += [Item((n, ""), self._edge, "0", None, "x", t) for n, t in enumerate(timestamps)]
-        sent = Stage(self.options, 0, 0, self._blobs).process(items, now)
+        sent = Stage(self.options, 0, 0, self._blobs, TableCache()).process(items, now)
         return [item.progress for _, out in sent for item in out if isinstance(item.progress, WatermarkStatus)]
 
 

@@ -62,7 +62,7 @@ class ColumnarOperator(TaskOperator):
 
     def setup(self, context: Any) -> None:
         super().setup(context)
-        self.log = PaneLog(context.blobs)
+        self.log = PaneLog(context.blobs, context.tables, context.attempt)
         context.metrics.gauge("num_open_panes", lambda: len(self.log.panes))
         self._late_dropped = context.metrics.counter("num_late_records_dropped")
         self._late_output = context.metrics.counter("num_late_records_to_side_output")

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.core.columnar_operator import TIMESTAMP, Fired, touching
+from tidegate.core.columnar_operator import TIMESTAMP, Fired
 from tidegate.core.time import add
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ class LateSessions:
     def _load(self) -> None:
         from tidegate.core.session_columns import END, START
 
-        table = self._operator.fragments()
+        table = self._operator.living(self._records)
         if table is None:
             return
-        table = touching(table, self._operator.keys, self._records).sort_by(START)
+        table = table.sort_by(START)
         names = [START, END, *self._partials.part_names]
         keys = zip(*(table[name].to_pylist() for name in self._operator.keys), strict=True)
         for key, (start, end, *values) in zip(

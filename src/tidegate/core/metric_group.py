@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 
@@ -94,3 +94,18 @@ class MetricGroup:
             else:
                 found[name] = metric()
         return found
+
+
+def together(groups: Iterable[tuple[str, MetricGroup]]) -> dict[str, dict[str, int]]:
+    """The metrics of the instances of operators, by operator: numbers add up, of watermarks it is the lowest."""
+    found: dict[str, dict[str, int]] = {}
+    for uid, group in groups:
+        values = found.setdefault(uid, {})
+        for name, value in group.values().items():
+            if name.startswith("channel/"):
+                values[name] = value
+            elif name.endswith("_watermark"):
+                values[name] = min(values.get(name, value), value)
+            else:
+                values[name] = values.get(name, 0) + value
+    return found

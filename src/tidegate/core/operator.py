@@ -20,6 +20,7 @@ from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.core.runtime_context import RuntimeContext
 from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.state import KeyedStateBackend
+from tidegate.core.table_cache import TableCache
 from tidegate.core.time import Clock
 from tidegate.core.timers import MemoryTimerQueue, Timer, TimerQueue, TimerService
 from tidegate.errors import InvalidTypeError, TidegateError, UserCodeError
@@ -39,6 +40,9 @@ class OperatorContext:
     event_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
     processing_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
     blobs: Blobs = field(default_factory=MemoryBlobs)
+    tables: TableCache = field(default_factory=TableCache)
+    attempt: str = ""
+    """Names the run that stores blobs, where others that are lost may have stored their own before."""
     job_parameters: Mapping[str, str] = field(default_factory=dict)
     channel: str = ""
     """The channel that an operator of a chain runs for, as its runtime names it."""

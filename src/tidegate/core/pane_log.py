@@ -5,11 +5,13 @@ Appending reads nothing, so what a batch costs follows what it brings and not wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
+from tidegate.core.key_hashes import Hashes
+from tidegate.core.table_cache import StoredTable, TableCache
 from tidegate.errors import SnapshotError
 
 _VERSION: Final = b"\x01"
@@ -54,13 +56,17 @@ class PaneLog:
     """Tables by pane, a pane being a number such as the start of a slice.
 
     What is appended waits in memory until `flush` stores it, as one blob for each pane: a pane that is removed before
-    never reaches the state store.
+    never reaches the state store. Blobs do not change, so tables that are still in the cache are not read again. Where
+    a cache outlives the log, `attempt` must be unique: what is stored may be lost, and its number be given again.
     """
 
-    def __init__(self, blobs: Blobs) -> None:
+    def __init__(self, blobs: Blobs, cache: TableCache | None = None, attempt: str = "") -> None:
         self._blobs = blobs
-        self._stored: dict[int, tuple[int, int]] = {}
-        self._waiting: dict[int, list[pa.Table]] = {}
+        self._attempt = attempt
+        self._num_named = 0
+        self._cache = TableCache() if cache is None else cache
+        self._stored: dict[int, list[tuple[str, int]]] = {}
+        self._waiting: dict[int, list[StoredTable]] = {}
 
     def __contains__(self, pane: int) -> bool:
         return pane in self._stored or pane in self._waiting
@@ -72,19 +78,23 @@ class PaneLog:
 
     def num_stored(self, pane: int) -> int:
         """How many tables of a pane are stored."""
-        return self._stored.get(pane, (0, 0))[0]
+        return len(self._stored.get(pane, ()))
 
     def rows(self, pane: int) -> int:
         """How many rows a pane has, in all its tables."""
-        return self._stored.get(pane, (0, 0))[1] + sum(len(table) for table in self._waiting.get(pane, ()))
+        stored = sum(rows for _, rows in self._stored.get(pane, ()))
+        return stored + sum(len(waiting.table) for waiting in self._waiting.get(pane, ()))
 
     def append(self, pane: int, table: pa.Table) -> None:
-        self._waiting.setdefault(pane, []).append(table)
+        self._waiting.setdefault(pane, []).append(StoredTable(table))
 
     def load(self, pane: int) -> Iterator[pa.Table]:
         """The tables of a pane, in the order in which they were appended, each read when it is asked for."""
-        yield from (self._read(f"{pane}/{number}") for number in range(self.num_stored(pane)))
-        yield from self._waiting.get(pane, ())
+        return (stored.table for stored in self._tables(pane))
+
+    def find(self, pane: int, names: Sequence[str], wanted: Hashes) -> Iterator[pa.Table]:
+        """The rows of a pane with a key of these hashes; another key may have the same."""
+        return (stored.find(names, wanted) for stored in self._tables(pane))
 
     def replace(self, pane: int, table: pa.Table) -> None:
         """Let one table stand for all of a pane."""
@@ -93,25 +103,40 @@ class PaneLog:
 
     def remove(self, pane: int) -> None:
         self._waiting.pop(pane, None)
-        for number in range(self._stored.pop(pane, (0, 0))[0]):
-            self._blobs.remove(f"{pane}/{number}")
+        for name, _ in self._stored.pop(pane, ()):
+            self._blobs.remove(name)
+            self._cache.remove(name)
 
     def flush(self) -> None:
         """Store what waits."""
-        for pane, tables in self._waiting.items():
-            number, rows = self._stored.get(pane, (0, 0))
-            whole = pa.concat_tables(tables)
-            self._blobs.put(f"{pane}/{number}", _VERSION + encode_table(whole.combine_chunks()))
-            self._stored[pane] = number + 1, rows + len(whole)
+        for pane, waiting in self._waiting.items():
+            stored = waiting[0]
+            if len(waiting) > 1 or stored.table.column(0).num_chunks > 1:
+                stored = StoredTable(pa.concat_tables(part.table for part in waiting).combine_chunks())
+            self._num_named += 1
+            name = f"{pane}/{self._attempt}{self._num_named}"
+            self._blobs.put(name, _VERSION + encode_table(stored.table))
+            self._cache.put(name, stored)
+            self._stored.setdefault(pane, []).append((name, len(stored.table)))
         self._waiting.clear()
 
     def snapshot(self) -> Any:
         """What panes are stored; their tables are where the blobs are."""
-        return dict(self._stored)
+        return self._num_named, {pane: list(tables) for pane, tables in self._stored.items()}
 
     def restore(self, snapshot: Any) -> None:
-        self._stored = dict(snapshot)
+        self._num_named, stored = snapshot
+        self._stored = {pane: list(tables) for pane, tables in stored.items()}
         self._waiting.clear()
+
+    def _tables(self, pane: int) -> Iterator[StoredTable]:
+        for name, _ in self._stored.get(pane, ()):
+            stored = self._cache.get(name)
+            if stored is None:
+                stored = StoredTable(self._read(name))
+                self._cache.put(name, stored)
+            yield stored
+        yield from self._waiting.get(pane, ())
 
     def _read(self, name: str) -> pa.Table:
         data = self._blobs.get(name, is_there=True)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from tidegate.core.table_cache import TableCache
 from tidegate.spark.archives import forget_archives
 from tidegate.spark.packing import Item, pack, unpack
 from tidegate.spark.routing import Target
@@ -20,6 +21,8 @@ from tidegate.spark.tables import ResultColumns
 ROW_SCHEMA: Final = "stage int, gid int, payload binary"
 _STATE_KEY: Final = "name string"
 _STATE_VALUE: Final = "data binary"
+_TABLES: Final = TableCache()
+"""What this worker still knows from batches before."""
 
 
 class StageProcessor(StatefulProcessor):
@@ -65,7 +68,7 @@ class StageProcessor(StatefulProcessor):
         if items:
             subtask = self._group_keys.index(int(key[0]))
             with without_collections():
-                sent = Stage(self._options, self._number, subtask, self._blobs).process(items, now)
+                sent = Stage(self._options, self._number, subtask, self._blobs, _TABLES).process(items, now)
                 frames = list(self._frames(sent))
             yield from frames
 

@@ -5,17 +5,19 @@ Nothing here imports pyspark: a stage takes packets and a view onto state, and g
 
 from __future__ import annotations
 
+import uuid
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from tidegate.core.hashing import stable_hash
-from tidegate.core.metric_group import MetricGroup
+from tidegate.core.metric_group import MetricGroup, together
 from tidegate.core.operator import ChainOperator, Operator, OperatorContext, TaskOperator
 from tidegate.core.outputs import OperatorOutput, Receiver, TypedReceiver
 from tidegate.core.pane_log import Blobs
 from tidegate.core.records import Watermark, WatermarkStatus
 from tidegate.core.sink import SinkSpec
+from tidegate.core.table_cache import TableCache
 from tidegate.core.task import Task
 from tidegate.errors import SnapshotError
 from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
@@ -57,12 +59,13 @@ from tidegate.spark.state_backend import BlobCache, BucketStore, PrefixedBlobs, 
 class Stage:
     """The operators of one stage in one subtask, for one micro-batch."""
 
-    def __init__(self, options: StageOptions, number: int, subtask: int, blobs: Blobs) -> None:
+    def __init__(self, options: StageOptions, number: int, subtask: int, blobs: Blobs, tables: TableCache) -> None:
         self._options = options
         self._plan = options.plan
         self._number = number
         self._subtask = subtask
         self._blobs = blobs
+        self._tables = tables
         self._cache = BlobCache(blobs)
         self._meta: dict[str, Any] = self._cache.load("meta", {})
         self._is_restart = self._meta.get("run_id") != options.run_id
@@ -172,6 +175,8 @@ class Stage:
             event_timers=event,
             processing_timers=processing,
             blobs=PrefixedBlobs(self._blobs, f"w/{uid}/"),
+            tables=self._tables,
+            attempt=uuid.uuid4().hex,
             job_parameters=self._options.job_parameters,
             is_restart=self._is_restart,
         )
@@ -376,17 +381,10 @@ class Stage:
 
     def metrics(self) -> dict[str, dict[str, int]]:
         """The metrics of each operator of this subtask by uid."""
-        found: dict[str, dict[str, int]] = {}
-        for (number, _), operator in self._operators.items():
-            for name, value in operator.context.metrics.values().items():
-                values = found.setdefault(self._plan.graph.uids[number], {})
-                if name.startswith("channel/"):
-                    values[name] = value
-                elif name.endswith("_watermark"):
-                    values[name] = min(values.get(name, value), value)
-                else:
-                    values[name] = values.get(name, 0) + value
-        return found
+        return together(
+            (self._plan.graph.uids[number], operator.context.metrics)
+            for (number, _), operator in self._operators.items()
+        )
 
     # Sending
 
