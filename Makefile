@@ -74,6 +74,7 @@ transcripts: $(READY) ## Run the conformance transcripts in process, cut in seve
 bench-micro: $(READY) ## Measure the core: valve by number of channels, records per second of the Python path
 	@$(BIN)/python benchmarks/micro/valve.py
 	@$(BIN)/python benchmarks/micro/throughput.py
+	@$(BIN)/python benchmarks/micro/state_calls.py
 
 bench-fixed: check-java $(READY) ## Measure what a nearly empty micro-batch costs, beside Spark's own aggregation
 	@$(BIN)/python benchmarks/spark/fixed_cost.py
@@ -125,6 +126,7 @@ compatibility: $(READY) ## Make docs/flink_compatibility.md from the code
 bench-check: check-java $(READY)
 	@$(BIN)/python benchmarks/micro/valve.py --quick
 	@$(BIN)/python benchmarks/micro/throughput.py --quick
+	@$(BIN)/python benchmarks/micro/state_calls.py --quick
 	@$(BIN)/python -m benchmarks.peers --quick
 
 clean: ## Remove the virtual environment and caches

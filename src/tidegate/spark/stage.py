@@ -53,7 +53,8 @@ from tidegate.spark.routing import (
     source_edge,
 )
 from tidegate.spark.stage_options import ENTRY_STAGE, TICK_MILLIS, StageOptions
-from tidegate.spark.state_backend import BlobCache, BucketStore, PrefixedBlobs, TimerBuckets
+from tidegate.spark.state_backend import BlobCache, BucketStore, PrefixedBlobs
+from tidegate.spark.timer_buckets import TimerBuckets
 
 
 class Stage:

@@ -1,12 +1,11 @@
-"""Keyed state and timers as blobs in Spark's state store, read lazily and written in bulk.
+"""Keyed state as blobs in Spark's state store, read lazily and written in bulk.
 
-Every call into the state store is a round trip, so keys share buckets and timers share spans of time. Only what a
-batch touches is read, and only what it changed is written. Blobs begin with a version byte.
+Every call into the state store is a round trip, so keys share buckets. Only what a batch touches is read, and only what
+it changed is written. Blobs begin with a version byte.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -15,14 +14,13 @@ import cloudpickle
 from tidegate.core.hashing import stable_hash
 from tidegate.core.pane_log import Blobs
 from tidegate.core.state import Slots
-from tidegate.core.timers import MemoryTimerQueue, Timer
 from tidegate.errors import SnapshotError
 from tidegate.spark.pickling import dumps
 
-_VERSION: Final = b"\x01"
-_KEYS_PER_BUCKET: Final = 256
-_TIMER_BITS: Final = 14
-"""Timers within 2**14 ms share a blob."""
+_VERSION: Final = b"\x02"
+PER_BUCKET: Final = 256
+"""How many keys, or timers, share a blob on average."""
+_GOLDEN: Final = 0x9E3779B97F4A7C15
 
 
 class PrefixedBlobs:
@@ -63,6 +61,11 @@ class BlobCache:
             self._saved[name] = self._blobs.get(name)
         self._values[name] = value
 
+    def create(self, name: str, value: Any) -> None:
+        """A value that was not there before."""
+        self._saved[name] = None
+        self._values[name] = value
+
     def flush(self) -> None:
         """Write what changed; values that are empty or None go."""
         for name, value in self._values.items():
@@ -76,10 +79,26 @@ class BlobCache:
                 self._blobs.put(name, data)
 
 
-class BucketStore:
-    """Keyed state of one operator: keys hash into buckets, whose number doubles as they grow.
+def bucket_of(key: Any, count: int) -> int:
+    """The bucket of a key among so many, as in linear hashing: one more bucket takes keys from one other only.
 
-    So the cost of a batch follows the keys it touches, not the keys stored.
+    Keys of a subtask are alike in the lowest bits of their hash, which chose it, so others are taken.
+    """
+    spread = (stable_hash(key) * _GOLDEN & 0xFFFF_FFFF_FFFF_FFFF) >> 32
+    size = 1 << (count - 1).bit_length()
+    index = spread & (size - 1)
+    return index if index < count else index - (size >> 1)
+
+
+def parent_of(index: int) -> int:
+    """The bucket that a new one takes its keys from."""
+    return index - (1 << (index.bit_length() - 1))
+
+
+class BucketStore:
+    """Keyed state of one operator: keys hash into buckets, which become more one by one.
+
+    So the cost of a batch follows the keys it touches and those it adds, not the keys stored.
     """
 
     def __init__(self, cache: BlobCache, prefix: str, meta: dict[str, Any]) -> None:
@@ -90,7 +109,7 @@ class BucketStore:
         self._meta.setdefault("keys", 0)
 
     def load(self, key: Any) -> Slots:
-        bucket = self._bucket(stable_hash(key) % self._meta["buckets"])
+        bucket = self._bucket(bucket_of(key, self._meta["buckets"]))
         slots: Slots | None = bucket.get(key)
         if slots is None:
             slots = bucket[key] = {}
@@ -98,7 +117,7 @@ class BucketStore:
         return slots
 
     def discard(self, key: Any) -> None:
-        bucket = self._bucket(stable_hash(key) % self._meta["buckets"])
+        bucket = self._bucket(bucket_of(key, self._meta["buckets"]))
         if bucket.pop(key, None) is not None:
             self._meta["keys"] -= 1
 
@@ -107,120 +126,19 @@ class BucketStore:
             yield from list(self._bucket(index))
 
     def finish(self) -> None:
-        """The batch is over: split the buckets if they have become large."""
-        while self._meta["keys"] > self._meta["buckets"] * _KEYS_PER_BUCKET:
-            count = self._meta["buckets"]
-            for index in range(count):
-                self._split(index, count)
-            self._meta["buckets"] = count * 2
-
-    def _split(self, index: int, count: int) -> None:
-        bucket = self._bucket(index)
-        moved = {key: slots for key, slots in bucket.items() if stable_hash(key) % (count * 2) != index}
-        for key in moved:
-            del bucket[key]
-        self._cache.replace(f"{self._prefix}/{index + count}", moved)
+        """The batch is over: make as many buckets more as its keys need."""
+        while self._meta["keys"] > self._meta["buckets"] * PER_BUCKET:
+            index = self._meta["buckets"]
+            self._meta["buckets"] += 1
+            parent = self._bucket(parent_of(index))
+            moved = {key: slots for key, slots in parent.items() if bucket_of(key, index + 1) == index}
+            for key in moved:
+                del parent[key]
+            self._cache.create(f"{self._prefix}/{index}", moved)
 
     def _bucket(self, index: int) -> dict[Any, Slots]:
         bucket: dict[Any, Slots] = self._cache.load(f"{self._prefix}/{index}", {})
         return bucket
-
-
-class TimerBuckets:
-    """Timers of one operator and one kind of time: spans of time are blobs, and an index knows the earliest of each."""
-
-    def __init__(self, cache: BlobCache, prefix: str, meta: dict[str, Any]) -> None:
-        self._cache = cache
-        self._prefix = prefix
-        self._earliest: dict[int, int] = meta.setdefault("earliest", {})
-        self._meta = meta
-        self._meta.setdefault("next_number", 0)
-        self._meta.setdefault("count", 0)
-        self._queues: dict[int, _Bucket] = {}
-        self._order = list(self._earliest)
-        heapq.heapify(self._order)
-
-    def __len__(self) -> int:
-        count: int = self._meta["count"]
-        return count
-
-    def add(self, timestamp: int, key: Any, namespace: Any) -> None:
-        span = timestamp >> _TIMER_BITS
-        bucket = self._bucket(span)
-        if bucket.add(timestamp, key, namespace, self._meta["next_number"]):
-            self._meta["next_number"] += 1
-            self._meta["count"] += 1
-            if span not in self._earliest:
-                heapq.heappush(self._order, span)
-                self._earliest[span] = timestamp
-            elif timestamp < self._earliest[span]:
-                self._earliest[span] = timestamp
-
-    def remove(self, timestamp: int, key: Any, namespace: Any) -> None:
-        span = timestamp >> _TIMER_BITS
-        if span in self._earliest:
-            bucket = self._bucket(span)
-            before = len(bucket)
-            bucket.remove(timestamp, key, namespace)
-            self._meta["count"] += len(bucket) - before
-            self._note(span, bucket)
-
-    def pop_until(self, timestamp: int) -> Timer | None:
-        upcoming = self.next_timestamp()
-        if upcoming is None or upcoming > timestamp:
-            return None
-        span = self._order[0]
-        bucket = self._bucket(span)
-        timer = bucket.pop_until(timestamp)
-        self._meta["count"] -= timer is not None
-        self._note(span, bucket)
-        return timer
-
-    def next_timestamp(self) -> int | None:
-        while self._order:
-            span = self._order[0]
-            if span in self._earliest:
-                return self._earliest[span]
-            heapq.heappop(self._order)
-        return None
-
-    def finish(self) -> None:
-        """The batch is over: hand the changed spans back."""
-        for span, bucket in self._queues.items():
-            self._cache.replace(f"{self._prefix}/{span}", bucket.timers())
-
-    def _bucket(self, span: int) -> _Bucket:
-        bucket = self._queues.get(span)
-        if bucket is None:
-            saved = self._cache.load(f"{self._prefix}/{span}", []) if span in self._earliest else []
-            bucket = self._queues[span] = _Bucket(saved)
-        return bucket
-
-    def _note(self, span: int, bucket: _Bucket) -> None:
-        earliest = bucket.next_timestamp()
-        if earliest is None:
-            self._earliest.pop(span, None)
-        else:
-            self._earliest[span] = earliest
-
-
-class _Bucket(MemoryTimerQueue):
-    """The timers of one span, numbered over the whole operator so that equal timestamps keep their order."""
-
-    def __init__(self, saved: list[Any]) -> None:
-        super().__init__()
-        for timestamp, key, namespace, number in saved:
-            self._next_number = number
-            super().add(timestamp, key, namespace)
-
-    def add(self, timestamp: int, key: Any, namespace: Any, number: int = 0) -> bool:  # type: ignore[override]
-        before = len(self._numbers)
-        self._next_number = number
-        super().add(timestamp, key, namespace)
-        return len(self._numbers) > before
-
-    def timers(self) -> list[Any]:
-        return [[*timer, number] for timer, number in sorted(self._numbers.items(), key=lambda item: item[1])]
 
 
 def _decode(data: bytes, name: str) -> Any:
