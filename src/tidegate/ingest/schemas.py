@@ -69,5 +69,8 @@ def _type(found: re.Match[str], who: str) -> pa.DataType:
     if name in ("decimal", "dec", "numeric"):
         return pa.decimal128(int(found[4] or 10), int(found[5] or 0))
     if name not in _TYPES:
-        raise InvalidValueError(f"{who}: unknown type {found[3]!r} of the column {(found[1] or found[2])!r}")
+        raise InvalidValueError(
+            f"{who}: unknown type {found[3]!r} of the column {(found[1] or found[2])!r}; "
+            f"use one of {', '.join(_TYPES)} or decimal(precision, scale)"
+        )
     return _TYPES[name]
