@@ -95,7 +95,10 @@ def test_the_values_of_a_column_are_channels(tmp_path: Path, kind: str) -> None:
         (lambda p: FileSource.parquet(str(p / "none")), "there is no .*none"),
         (lambda p: FileSource.parquet(str(p)), "no file yet that says what the columns are"),
         (lambda p: FileSource.csv(str(p), "user string", channel="shop"), "no column 'shop'; the files have user"),
-        (lambda p: FileSource.csv(str(p), "user strin"), "unknown type 'strin' of the column 'user'; use one of string, "),
+        (
+            lambda p: FileSource.csv(str(p), "user strin"),
+            "unknown type 'strin' of the column 'user'; use one of string, ",
+        ),
         (lambda p: FileSource.csv(str(p), "user"), "cannot read the columns 'user' from 'user' on"),
         (lambda p: FileSource.csv(str(p), "user string", max_files_per_batch=0), "max_files_per_batch must be"),
     ],

@@ -18,8 +18,8 @@ from tidegate.errors import SnapshotError
 from tidegate.spark.pickling import dumps
 
 _VERSION: Final = b"\x02"
-PER_BUCKET: Final = 256
-"""How many keys, or timers, share a blob on average."""
+PER_BUCKET: Final = 512
+"""How many keys share a blob on average. Each blob that a batch touches is a call, and is read as a whole."""
 _GOLDEN: Final = 0x9E3779B97F4A7C15
 
 
@@ -127,14 +127,27 @@ class BucketStore:
 
     def finish(self) -> None:
         """The batch is over: make as many buckets more as its keys need."""
-        while self._meta["keys"] > self._meta["buckets"] * PER_BUCKET:
-            index = self._meta["buckets"]
+        count, needed = self._meta["buckets"], -(-self._meta["keys"] // PER_BUCKET)
+        if needed > 2 * count:
+            self._spread(count, needed)
+            return
+        for index in range(count, needed):
             self._meta["buckets"] += 1
             parent = self._bucket(parent_of(index))
             moved = {key: slots for key, slots in parent.items() if bucket_of(key, index + 1) == index}
             for key in moved:
                 del parent[key]
             self._cache.create(f"{self._prefix}/{index}", moved)
+
+    def _spread(self, count: int, needed: int) -> None:
+        """Most keys are new: put all of them into their buckets at once."""
+        parts: list[dict[Any, Slots]] = [{} for _ in range(needed)]
+        for index in range(count):
+            for key, slots in self._bucket(index).items():
+                parts[bucket_of(key, needed)][key] = slots
+        for index, part in enumerate(parts):
+            (self._cache.replace if index < count else self._cache.create)(f"{self._prefix}/{index}", part)
+        self._meta["buckets"] = needed
 
     def _bucket(self, index: int) -> dict[Any, Slots]:
         bucket: dict[Any, Slots] = self._cache.load(f"{self._prefix}/{index}", {})

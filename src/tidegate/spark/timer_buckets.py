@@ -9,10 +9,12 @@ import heapq
 from typing import Any, Final
 
 from tidegate.core.timers import MemoryTimerQueue, Timer
-from tidegate.spark.state_backend import PER_BUCKET, BlobCache, bucket_of, parent_of
+from tidegate.spark.state_backend import BlobCache, bucket_of, parent_of
 
 _SPAN_BITS: Final = 14
 """A span is 2**14 ms."""
+PER_BUCKET: Final = 1_024
+"""How many timers share a blob on average."""
 
 
 class TimerBuckets:
@@ -133,10 +135,12 @@ class _Span:
 
     def finish(self) -> None:
         """Hand the timers back, in as many buckets as they need."""
+        count, needed = self.meta["buckets"], -(-self.meta["count"] // PER_BUCKET)
+        if needed > 2 * count:
+            self._together()
         if self._whole is not None:
             self._part()
-        while self.meta["count"] > self.meta["buckets"] * PER_BUCKET:
-            index = self.meta["buckets"]
+        for index in range(self.meta["buckets"], needed):
             self.meta["buckets"] += 1
             parent = self._bucket(parent_of(index))
             moved = [timer for timer in parent.timers() if bucket_of(timer[1], index + 1) == index]
