@@ -102,14 +102,14 @@ def test_a_table_that_takes_the_place_of_others_has_a_name_of_its_own() -> None:
 
 
 def test_beyond_its_limit_a_cache_lets_go_what_was_used_longest_ago() -> None:
-    table = numbers(*range(100))
-    cache = TableCache(max_bytes=2 * table.nbytes)
+    stored = StoredTable(numbers(*range(100)))
+    cache = TableCache(max_bytes=2 * stored.num_bytes)
     for name in ("a", "b"):
-        cache.put(name, StoredTable(table))
+        cache.put(name, stored)
     assert cache.get("a") is not None
-    cache.put("c", StoredTable(table))
+    cache.put("c", stored)
     assert [cache.get(name) is not None for name in ("a", "b", "c")] == [True, False, True]
-    assert cache.num_bytes == 2 * table.nbytes
+    assert cache.num_bytes == 2 * stored.num_bytes
     cache.put("larger than all", StoredTable(numbers(*range(1_000))))
     assert cache.get("larger than all") is None
     assert cache.num_bytes == 0

@@ -22,6 +22,12 @@ class StoredTable:
         self.table = table
         self._hashes: Hashes | None = None
 
+    @property
+    def num_bytes(self) -> int:
+        """What it takes in memory, with the index that it has or will have."""
+        size: int = self.table.nbytes
+        return size + 16 * len(self.table)
+
     def find(self, names: Sequence[str], wanted: Hashes) -> pa.Table:
         """The rows with a key of these hashes; another key may have the same."""
         if self._hashes is None:
@@ -52,11 +58,11 @@ class TableCache:
     def put(self, name: str, stored: StoredTable) -> None:
         self.remove(name)
         self._tables[name] = stored
-        self.num_bytes += stored.table.nbytes
+        self.num_bytes += stored.num_bytes
         while self.num_bytes > self._max_bytes:
             self.remove(next(iter(self._tables)))
 
     def remove(self, name: str) -> None:
         found = self._tables.pop(name, None)
         if found is not None:
-            self.num_bytes -= found.table.nbytes
+            self.num_bytes -= found.num_bytes
