@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tidegate import agg
 from tidegate.common import WatermarkStrategy
 from tidegate.datastream import CollectSink, OutputTag, StreamExecutionEnvironment
 from tidegate.datastream.connectors.file_system import FileSource
-from tidegate.datastream.window import TumblingEventTimeWindows
+from tidegate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 
 pytestmark = pytest.mark.spark
 
@@ -63,6 +64,37 @@ def test_files_read_by_workers_give_what_the_local_runtime_gives(spark: Any, tmp
     assert len(results) == 2 * FILES
     local = StreamExecutionEnvironment.get_execution_environment(runtime="local")
     assert [row[:3] for row in run(local, FileSource.parquet(str(tmp_path / "in")))[0]] == [row[:3] for row in results]
+
+
+def test_sessions_and_slices_that_span_batches_are_those_of_the_local_runtime(spark: Any, tmp_path: Path) -> None:
+    chance = random.Random(5)
+    for number in range(FILES):
+        for channel in ("eu", "us"):
+            times = [number * 60_000 + second * 1_000 + chance.randrange(9_000) for second in range(0, 60, 3)]
+            columns = {
+                "user": [f"u{chance.randrange(12)}" for _ in times],
+                "ts": pa.array([time * 1_000 for time in times], pa.timestamp("us", "UTC")),
+                "amount": [chance.randrange(100) for _ in times],
+            }
+            (tmp_path / "in" / channel).mkdir(parents=True, exist_ok=True)
+            pa.parquet.write_table(pa.table(columns), tmp_path / "in" / channel / f"{number}.parquet")
+
+    def results_of(env: StreamExecutionEnvironment) -> list[list[Any]]:
+        keyed = env.from_source(
+            FileSource.parquet(str(tmp_path / "in"), max_files_per_batch=2), STRATEGY, "files"
+        ).key_by("user")
+        sinks = []
+        for assigner in (EventTimeSessionWindows.with_gap("40 seconds"), SlidingEventTimeWindows.of("90 s", "30 s")):
+            windows = keyed.window(assigner).allowed_lateness("20 seconds")
+            sinks.append(CollectSink())
+            windows.agg(orders=agg.count(), total=agg.sum("amount"), biggest=agg.max("amount")).sink_to(sinks[-1])
+        env.execute("windows")
+        return [sorted(tuple(row) for row in sink.results) for sink in sinks]
+
+    sessions, slices = results_of(StreamExecutionEnvironment.get_execution_environment(spark, parallelism=2))
+    assert sum(row[3] for row in sessions) == sum(row[3] for row in slices) / 3 == FILES * 40
+    assert max(row[2] - row[1] for row in sessions) > 180_000
+    assert [sessions, slices] == results_of(StreamExecutionEnvironment.get_execution_environment(runtime="local"))
 
 
 def test_a_restart_reads_only_what_is_new(spark: Any, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from tidegate.core.key_hashes import Hashes
@@ -110,9 +111,9 @@ class PaneLog:
     def flush(self) -> None:
         """Store what waits."""
         for pane, waiting in self._waiting.items():
-            stored = waiting[0]
-            if len(waiting) > 1 or stored.table.column(0).num_chunks > 1:
-                stored = StoredTable(pa.concat_tables(part.table for part in waiting).combine_chunks())
+            whole = pa.concat_tables(part.table for part in waiting)
+            # A copy: a part of a table would keep the whole of it in memory.
+            stored = StoredTable(whole.take(pa.array(np.arange(len(whole)))).combine_chunks())
             self._num_named += 1
             name = f"{pane}/{self._attempt}{self._num_named}"
             self._blobs.put(name, _VERSION + encode_table(stored.table))
