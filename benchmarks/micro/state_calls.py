@@ -28,7 +28,7 @@ from tidegate.spark.stage import Stage
 from tidegate.spark.stage_options import StageOptions
 
 FACTOR_AT_MOST = 1.5
-BATCH = 100_000
+BATCH = 900_000
 """Keys that are loaded at once."""
 
 
@@ -94,7 +94,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few keys, for a look")
     options = parser.parse_args()
-    stored = (2_000, 20_000) if options.quick else (100_000, 1_000_000, 10_000_000)
+    stored = (2_000, 20_000) if options.quick else (100_000, 1_000_000)
     touched = (10, 30, 100)
     job = Job()
     found: dict[tuple[int, int], tuple[int, int]] = {}
