@@ -157,7 +157,7 @@ ENGINES = {
             "difference",
             "two processes of one worker each, batches of 10,000 lines from a source, no recovery store, a clock that "
             "stands still so that only events move it",
-            share=0.05,
+            share=0.0025,
             slower={"sliding": 0.5},
             reading="CSV",
         ),
@@ -169,8 +169,8 @@ ENGINES = {
             "difference",
             "two threads, static CSV connector, no persistence; the whole input is one batch for it, so this is its "
             "best case",
-            share=0.2,
-            slower={"sliding": 0.1, "session": 0.05},
+            share=0.1,
+            slower={"sliding": 0.2, "session": 0.1},
             reading="CSV",
         ),
         Engine(
@@ -182,7 +182,7 @@ ENGINES = {
             "two processes in a consumer group, a loopback Kafka broker beside them, loaded before the clock starts "
             "with a topic that is already keyed by user; RocksDB state on disk, no changelog topics, a commit every "
             "10 s; sessions close by key, and the closing order that each user then needs is not timed",
-            share=0.05,
+            share=0.0125,
             slower={"sliding": 0.5},
             reading="Kafka, JSON",
         ),
