@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidegate.core.fields import get_field
 from tidegate.core.operator import Accept, TaskOperator
@@ -222,13 +221,6 @@ def in_order(records: pa.Table) -> pa.Table:
     if CHANNEL not in records.column_names:
         return records.sort_by(ORDER)
     return records.sort_by([(ORDER, "ascending"), (CHANNEL, "ascending")]).drop_columns([CHANNEL])
-
-
-def touching(table: pa.Table, names: list[str], wanted: pa.Table) -> pa.Table:
-    """The rows of a table whose key may be among those wanted: each column is looked at by itself."""
-    for name in names:
-        table = table.filter(pc.is_in(table[name], value_set=pc.unique(wanted[name])))
-    return table
 
 
 def stamped_rows(table: pa.Table, make_row: Callable[[tuple[Any, ...]], Any]) -> Iterator[tuple[Any, int]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tidegate.core.columnar_operator import SLICE, Fired, touching
+from tidegate.core.columnar_operator import SLICE, Fired
 from tidegate.core.windows import TimeWindow
 
 if TYPE_CHECKING:
@@ -54,9 +55,16 @@ class Refiring:
     def _load(self, start: int) -> dict[Key, list[Any]]:
         found: dict[Key, list[Any]] = {}
         for table in self._operator.log.load(start):
-            table = touching(table, self._operator.keys, self._records)
+            table = _touching(table, self._operator.keys, self._records)
             keys = zip(*(table[name].to_pylist() for name in self._operator.keys), strict=True)
             values = zip(*(table[name].to_pylist() for name in self._partials.part_names), strict=True)
             for key, parts in zip(keys, values, strict=True):
                 found[key] = self._partials.combined(found.get(key), list(parts))
         return found
+
+
+def _touching(table: pa.Table, names: list[str], wanted: pa.Table) -> pa.Table:
+    """The rows of a table whose key may be among those wanted: each column is looked at by itself."""
+    for name in names:
+        table = table.filter(pc.is_in(table[name], value_set=pc.unique(wanted[name])))
+    return table
