@@ -41,6 +41,8 @@ from tidegate.spark.unstarted import forget_unstarted
 
 _POLL_SECONDS: Final = 0.05
 _ATTEMPTS: Final = 3
+_INTERRUPT: Final = "py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException"
+"""What Spark looks for in the error of a batch function to tell an interrupt from a failure."""
 
 
 def wall_clock() -> int:
@@ -169,7 +171,8 @@ class SparkJob:
                 next_tick = self._options.clock() + TICK_MILLIS
                 self.tick()
         if self._query.isActive:
-            self._query.processAllAvailable()
+            if not self._is_stopping:
+                self._query.processAllAvailable()
             self._query.stop()
         self._check_query()
 
@@ -179,15 +182,22 @@ class SparkJob:
             try:
                 return action()
             except Exception as error:
-                if attempt == _ATTEMPTS or not is_transient(error):
+                if attempt == _ATTEMPTS or self._is_stopping or not is_transient(error):
                     raise translate(error, self._folder) from None
                 if before_next is not None:
                     before_next()
         raise AssertionError("unreachable")
 
     def _supervise(self, action: Callable[[], None]) -> None:
-        """Do something with the query; if it died of a slow worker, it goes on from its checkpoint."""
-        self._persevere(action, before_next=self.start)
+        """Do something with the query; if it died of a slow worker, it goes on from its checkpoint.
+
+        A query that was told to stop may say that it failed, since its batch did.
+        """
+        try:
+            self._persevere(action, before_next=self.start)
+        except Exception:
+            if not self._is_stopping:
+                raise
 
     def end_input(self) -> None:
         """Put the end of all input into the spool."""
@@ -269,7 +279,10 @@ class SparkJob:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def stop(self) -> None:
+        """Stop at once: the batch that runs is interrupted, and done again by whoever goes on from the checkpoint."""
         self._is_stopping = True
+        if (query := self._query) is not None:
+            query.stop()
 
     def drain(self) -> None:
         self._is_draining = True
@@ -309,10 +322,22 @@ class SparkJob:
     def _batch_function(self, session: SparkSession) -> Callable[[DataFrame, int], None]:
         """What Spark calls with each batch. A Connect server cannot call into this process, so it writes files."""
         if not is_remote(session):
-            return lambda rows, batch_id: self._write(sink_payloads(rows), batch_id)
+            return lambda rows, batch_id: self._write(self._collect(rows, batch_id), batch_id)
         self._batches = BatchFolder(self._folder / "batches")
         self._take_batches()
         return self._batches.writer()
+
+    def _collect(self, rows: DataFrame, batch_id: int) -> list[bytes]:
+        """Run the batch. If `stop` interrupts it, Spark hears so in few words.
+
+        Spark knows an interrupt by a pattern in the message, and long messages overflow its stack.
+        """
+        try:
+            return sink_payloads(rows)
+        except Exception:
+            if not self._is_stopping:
+                raise
+            raise ClosedError(f"batch {batch_id}: the job has stopped. {_INTERRUPT}") from None
 
     def _take_batches(self) -> None:
         if self._batches is not None:
