@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,53 @@ def test_a_restart_goes_on_at_its_offsets_in_batches_within_the_limit(
     assert max(sizes) == 20
 
 
+def test_a_record_that_is_late_goes_to_the_late_output(broker: Broker, spark: Any) -> None:
+    topic = broker.create_topic("orders")
+    late = {"user": "u0", "ts": 0, "amount": 99}
+    # The batches are six records: the late one comes when minute 0 has fired.
+    send(broker, topic, 0, [*orders(0, 2), late, *orders(2, 1)])
+    env = environment(spark, "spark")
+    source = of_orders(broker, topic).set_bounded(LATEST).set_max_rows_per_batch(6).build()
+    results, lates = windows(env, source, OutputTag("late"))
+    env.execute("orders")
+    assert rows(results) == totals(orders(0, 3))
+    assert [(row["user"], row["ts"], row["amount"]) for row in lates.results] == [("u0", 0, 99)]
+
+
+def test_a_partition_that_is_too_far_ahead_is_not_read(broker: Broker, spark: Any, tmp_path: Path) -> None:
+    """Six orders a minute; partition 0 is five minutes ahead of partition 1, and may be two."""
+    topic = broker.create_topic("orders", partitions=2)
+    send(broker, topic, 0, orders(5, 5))
+    send(broker, topic, 1, orders(0, 10))
+    env = StreamExecutionEnvironment.get_execution_environment(spark, parallelism=2, checkpoint=str(tmp_path))
+    source = of_orders(broker, topic).set_bounded(LATEST).set_max_rows_per_batch(12).build()
+    results = CollectSink()
+    (
+        env.from_source(source, STRATEGY.with_watermark_alignment("orders", "2 minutes"), "orders")
+        .key_by("user")
+        .window(TumblingEventTimeWindows.of("1 minute"))
+        .agg(orders=agg.count(), total=agg.sum("amount"))
+        .sink_to(results)
+    )
+    env.execute("orders")
+    assert rows(results) == totals([*orders(5, 5), *orders(0, 10)])
+    ends = [(end[f"{topic}/0"], end[f"{topic}/1"]) for end in batch_ends(tmp_path)]
+    assert ends[-1] == (30, 60)
+    for (ahead, behind), (reached, _) in pairwise([(0, 0), *ends]):
+        if reached > ahead:
+            # The next orders are of minutes 5 + ahead / 6 and behind / 6.
+            assert 5 * 6 + ahead - behind <= 2 * 6
+    assert ends[0] == (0, 12)
+
+
+def test_alignment_needs_a_limit(broker: Broker, spark: Any) -> None:
+    env = environment(spark, "spark")
+    source = of_orders(broker, broker.create_topic("orders")).set_bounded(LATEST).build()
+    env.from_source(source, STRATEGY.with_watermark_alignment("orders", "2 minutes"), "orders").print()
+    with pytest.raises(UnsupportedError, match="use set_max_rows_per_batch"):
+        env.execute("orders")
+
+
 def test_a_value_that_is_no_json_stops_the_job_with_its_place(broker: Broker, spark: Any) -> None:
     topic = broker.create_topic("orders")
     send(broker, topic, 0, [*orders(0, 1), '{"user": "u0", "ts": '])
@@ -219,6 +267,21 @@ def test_a_range_ends_at_offsets_that_hold_no_record(broker: Broker) -> None:
     assert values(source, OffsetRange(place, 0, 4)) == [(0, b"a"), (2, b"b")]
     assert values(source, OffsetRange(place, 1, 2)) == []
     assert values(source, OffsetRange(place, 4, 6)) == []
+
+
+def test_the_first_messages_of_partitions_are_found_behind_gaps_and_missed_at_ends(broker: Broker) -> None:
+    topic = broker.create_topic("words", partitions=3)
+    for partition in (0, 1):
+        send(broker, topic, partition, [f"{partition}-{number}" for number in range(100)])
+    admin = AdminClient({"bootstrap.servers": broker.servers})
+    for done in admin.delete_records([TopicPartition(topic, 1, 10)]).values():
+        done.result(PATIENCE)
+    source = text(broker, topic).set_fail_on_data_loss(False).build()
+    with source.client(is_looking=True) as client:
+        for first in (50, 0):
+            found = client.first_messages({f"{topic}/0": first, f"{topic}/1": 5, f"{topic}/2": 0})
+            values = {name: message.value() for name, message in found.items()}
+            assert values == {f"{topic}/0": f"0-{first}".encode(), f"{topic}/1": b"1-10"}
 
 
 def test_a_range_ends_before_what_follows_it(broker: Broker) -> None:

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from tidegate.core.alignment import AlignmentParameters
 from tidegate.datastream.connectors.file_system import FileSource
-from tidegate.errors import SnapshotError
-from tidegate.ingest.column_files import Limits
+from tidegate.errors import InvalidValueError, SnapshotError
+from tidegate.ingest.column_files import ColumnFiles, Limits
 from tidegate.spark.file_log import FileLog
 
+MAKERS: dict[str, Callable[..., ColumnFiles]] = {
+    "parquet": FileSource.parquet,
+    "plain": FileSource.parquet,
+    "csv": partial(FileSource.csv, schema="ts long"),
+    "json": partial(FileSource.json_lines, schema="ts long"),
+}
+"""How files of each kind are read; plain is parquet without statistics."""
 
-def write(folder: Path, name: str, first: int, rows: int = 10) -> None:
+
+def write(folder: Path, name: str, first: int, rows: int = 10, kind: str = "parquet") -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    pa.parquet.write_table(
-        pa.table({"ts": pa.array(range(first, first + rows), pa.int64())}), folder / f"{name}.parquet"
-    )
+    times = range(first, first + rows)
+    path = folder / f"{name}.{kind}"
+    if kind == "csv":
+        path.write_text("ts\n" + "".join(f"{time}\n" for time in times))
+    elif kind == "json":
+        path.write_text("".join(f'{{"ts": {time}}}\n' for time in times))
+    else:
+        table = pa.table({"ts": pa.array(times, pa.int64())})
+        pa.parquet.write_table(table, path, row_group_size=4, write_statistics=kind == "parquet")
 
 
-def log_of(folder: Path, **options: Any) -> FileLog:
-    return FileLog(folder / "log", FileSource.parquet(str(folder / "in"), **options), "ts")
+def log_of(folder: Path, kind: str = "parquet") -> FileLog:
+    return FileLog(folder / "log", MAKERS[kind](str(folder / "in")), "ts")
 
 
 def names(log: FileLog, start: dict[str, int], end: dict[str, int]) -> list[str]:
@@ -68,6 +84,7 @@ def test_a_log_from_another_time_than_the_checkpoint_is_refused(tmp_path: Path) 
         log_of(tmp_path).between({}, {"": 1})
 
 
+@pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize(
     ("limits", "counts"),
     [
@@ -78,10 +95,12 @@ def test_a_log_from_another_time_than_the_checkpoint_is_refused(tmp_path: Path) 
         (Limits(bytes=1), [1, 1, 1, 1]),
     ],
 )
-def test_limits_hold_a_batch_and_always_let_a_file_through(tmp_path: Path, limits: Limits, counts: list[int]) -> None:
+def test_limits_hold_a_batch_and_always_let_a_file_through(
+    tmp_path: Path, limits: Limits, counts: list[int], kind: str
+) -> None:
     for number in range(4):
-        write(tmp_path / "in", str(number), 10 * number)
-    log = log_of(tmp_path)
+        write(tmp_path / "in", str(number), 10 * number, kind=kind)
+    log = log_of(tmp_path, kind)
     log.discover()
     found, offset = [], {"": 0}
     while offset != log.end():
@@ -100,20 +119,45 @@ def test_channels_are_read_in_turn(tmp_path: Path) -> None:
     assert log.next_offset({}, log.end(), Limits(files=3)) == {"x": 2, "y": 1}
 
 
-def test_a_channel_that_is_too_far_ahead_waits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_channel_that_is_too_far_ahead_waits(tmp_path: Path, kind: str) -> None:
     """Channel x has ten rows of time a file, y one hundred; with a drift of 30 y waits for x."""
     for number in range(20):
-        write(tmp_path / "in" / "x", f"{number:02d}", 10 * number)
+        write(tmp_path / "in" / "x", f"{number:02d}", 10 * number, kind=kind)
     for number in range(2):
-        write(tmp_path / "in" / "y", f"{number:02d}", 100 * number, 100)
-    log = log_of(tmp_path)
+        write(tmp_path / "in" / "y", f"{number:02d}", 100 * number, 100, kind)
+    log = log_of(tmp_path, kind)
     log.discover()
     offset: dict[str, int] = {"x": 0, "y": 0}
     steps = []
     while offset != log.end():
-        offset = log.next_offset(offset, log.end(), Limits(files=2), 30)
+        offset = log.next_offset(offset, log.end(), Limits(files=2), AlignmentParameters("files", 30))
         steps.append((offset["x"], offset["y"]))
-    # y has read its first file, up to 99, and goes on when x is at 69 or later. Without more files x holds nobody back.
-    first_with_two = next(step for step in steps if step[1] == 2)
-    assert first_with_two[0] >= 7
+    # y has read its first file, up to 99, and goes on when x is at 69: then both take one, x its eighth. Without more
+    # files x holds nobody back.
+    assert next(step for step in steps if step[1] == 2) == (8, 2)
     assert steps[-1] == (20, 2)
+
+
+def test_what_was_read_is_not_looked_at_again_after_a_restart(tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path / "in", str(number), 10 * number, kind="csv")
+    log = log_of(tmp_path, "csv")
+    log.discover()
+    alignment = AlignmentParameters("files", 30)
+    assert log.next_offset({}, log.end(), Limits(rows=20), alignment) == {"": 2}
+    for number in range(2):
+        (tmp_path / "in" / f"{number}.csv").write_text("no longer what it was")
+    again = log_of(tmp_path, "csv")
+    again.discover()
+    assert again.files == log.files
+    assert again.next_offset({"": 2}, again.end(), Limits(rows=20), alignment) == {"": 3}
+
+
+def test_a_file_that_cannot_be_measured_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a", 0, kind="json")
+    (tmp_path / "in" / "b.json").write_text('{"ts": "soon"}')
+    log = log_of(tmp_path, "json")
+    log.discover()
+    with pytest.raises(InvalidValueError, match=r"b\.json is not the JSON that was declared"):
+        log.next_offset({}, log.end(), Limits(rows=100))

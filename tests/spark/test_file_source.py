@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,39 @@ def test_a_restart_reads_only_what_is_new(spark: Any, tmp_path: Path) -> None:
     assert found[1] == [
         (minute, user, 6 - (minute == 3 and user == "u1")) for minute in (2, 3, 4) for user in ("u0", "u1")
     ]
+
+
+def test_a_channel_of_csv_files_that_is_too_far_ahead_is_not_read(spark: Any, tmp_path: Path) -> None:
+    """The files of eu hold a minute each, those of us ten; us may be ten minutes ahead."""
+    for channel, minutes, count in (("eu", 1, 30), ("us", 10, 3)):
+        (tmp_path / "in" / channel).mkdir(parents=True)
+        for number in range(count):
+            times = range(number * minutes * 60_000, (number + 1) * minutes * 60_000, 10_000)
+            text = "".join(f"{channel},{time},1\n" for time in times)
+            (tmp_path / "in" / channel / f"{number:02d}.csv").write_text(f"user,ts,amount\n{text}")
+    env = StreamExecutionEnvironment.get_execution_environment(
+        spark, parallelism=2, checkpoint=str(tmp_path / "checkpoint")
+    )
+    source = FileSource.csv(str(tmp_path / "in"), "user string, ts long, amount long", max_rows_per_batch=120)
+    sink = CollectSink()
+    (
+        env.from_source(source, STRATEGY.with_watermark_alignment("files", "10 minutes"), "files")
+        .key_by("user")
+        .window(TumblingEventTimeWindows.of("30 minutes"))
+        .agg(orders=agg.count())
+        .sink_to(sink)
+    )
+    env.execute("aligned")
+    assert sorted((row["user"], row["orders"]) for row in sink.results) == [("eu", 180), ("us", 180)]
+    logs = sorted((tmp_path / "checkpoint" / "query" / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    ends = [json.loads(line)["files"] for log in logs for line in log.read_text().splitlines() if '"files"' in line]
+    assert [end["us"] for end in ends] == sorted(end["us"] for end in ends)
+    for start, end in pairwise([{"eu": 0, "us": 0}, *ends]):
+        # 120 rows are 20 files of eu, or one of us and the rest of eu.
+        assert 6 * (end["eu"] - start["eu"]) + 60 * (end["us"] - start["us"]) <= 120
+        if end["us"] > start["us"]:
+            assert 10 * start["us"] - end["eu"] <= 10
+    assert ends[-1] == {"eu": 30, "us": 3}
 
 
 def test_a_python_function_gets_rows(spark: Any, tmp_path: Path) -> None:

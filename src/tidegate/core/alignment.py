@@ -137,3 +137,17 @@ class AlignmentGroup:
             raise UnknownChannelError(
                 f"alignment group {self._parameters.group!r} has no channel {channel!r}; add_channel() gives one"
             )
+
+
+def channels_to_read(parameters: AlignmentParameters, watermarks: Mapping[str, int]) -> list[str]:
+    """Which of these channels may be read, for whoever plans ahead and has no clock.
+
+    >>> channels_to_read(AlignmentParameters("g", max_drift=10), {"slow": 100, "fast": 111})
+    ['slow']
+    """
+    group = AlignmentGroup(parameters)
+    channels = {name: group.add_channel() for name in watermarks}
+    for name, channel in channels.items():
+        group.report(channel, watermarks[name])
+    group.update(now=0)
+    return [name for name, channel in channels.items() if group.may_read(channel)]

@@ -56,15 +56,20 @@ class ColumnTimestampAssigner(TimestampAssigner):
                 raise InvalidValueError(
                     f"with_timestamp_column: the record {value!r} has no field {self.column!r}"
                 ) from None
-        if isinstance(timestamp, datetime.datetime):
-            return _epoch_millis(timestamp)
-        return timestamp  # type: ignore[no-any-return]  # checked by the operator, which knows its own name
+        return to_millis(timestamp)  # type: ignore[no-any-return]  # checked by the operator, which knows its own name
 
 
-def _epoch_millis(moment: datetime.datetime) -> int:
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.UTC)
-    return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
+def to_millis(timestamp: Any) -> Any:
+    """A datetime as milliseconds, anything else as it is.
+
+    >>> to_millis(datetime.datetime(1970, 1, 1, 0, 1)), to_millis(5)
+    (60000, 5)
+    """
+    if not isinstance(timestamp, datetime.datetime):
+        return timestamp
+    if timestamp.tzinfo is None:
+        timestamp = timestamp.replace(tzinfo=datetime.UTC)
+    return (timestamp - _EPOCH) // datetime.timedelta(milliseconds=1)
 
 
 def as_timestamp_assigner(assigner: Any) -> TimestampAssigner:

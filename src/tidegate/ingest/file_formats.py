@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
@@ -31,10 +32,10 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What a file says of itself without being read: rows, and the span of a column of times; None if it does not."""
+    """How many rows a file has, and the highest value of a column; None if there is none."""
 
-    rows: int | None = None
-    span: tuple[Any, Any] | None = None
+    rows: int
+    highest: Any = None
 
 
 class FileFormat(ABC):
@@ -48,8 +49,15 @@ class FileFormat(ABC):
     def read(self, part: FilePart, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """The columns of a part. Those in `texts` may come as dictionaries, where that is faster."""
 
-    def facts(self, path: Path, time_column: str | None) -> FileFacts:
-        return FileFacts()
+    def facts(self, path: Path, column: str) -> FileFacts:
+        """What planning wants to know of a file. Text does not say, so this column of it is read."""
+        rows, highest = 0, None
+        for batch in self.read(FilePart(str(path)), [column]):
+            rows += batch.num_rows
+            found = pa.compute.max(batch.column(0)).as_py()
+            if found is not None and (highest is None or found > highest):
+                highest = found
+        return FileFacts(rows, highest)
 
     def parts(self, path: Path) -> list[FilePart]:
         """The parts of a file, in order."""
@@ -70,19 +78,15 @@ class Parquet(FileFormat):
             groups = None if part.groups is None else list(part.groups)
             yield from file.iter_batches(_BATCH_ROWS, groups, list(columns), use_threads=False)
 
-    def facts(self, path: Path, time_column: str | None) -> FileFacts:
+    def facts(self, path: Path, column: str) -> FileFacts:
         metadata = _explained(path, lambda: pa.parquet.read_metadata(path))
-        rows = metadata.num_rows
-        if time_column is None or not rows:
-            return FileFacts(rows)
-        groups = _chunks(metadata, time_column)
-        if any(group.statistics is None or not group.statistics.has_min_max for group in groups):
-            return FileFacts(rows)
-        span = min(g.statistics.min for g in groups), max(g.statistics.max for g in groups)
-        return FileFacts(rows, span)
+        chunks = [chunk.statistics for chunk in _chunks(metadata, column)]
+        if any(statistics is None or not statistics.has_min_max for statistics in chunks):
+            return super(Parquet, self).facts(path, column)
+        return FileFacts(metadata.num_rows, max((statistics.max for statistics in chunks), default=None))
 
     def parts(self, path: Path) -> list[FilePart]:
-        metadata = pa.parquet.read_metadata(path)
+        metadata = _explained(path, lambda: pa.parquet.read_metadata(path))
         found: list[FilePart] = []
         first = 0
         for number in range(metadata.num_row_groups):

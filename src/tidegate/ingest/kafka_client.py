@@ -13,6 +13,7 @@ from tidegate.ingest.kafka_offsets import OffsetKind, OffsetRange, OffsetRule, O
 
 _DEFAULTS: Final = {"group.id": "tidegate", "fetch.wait.max.ms": "100"}
 _OURS: Final = {"enable.auto.commit": "false", "enable.auto.offset.store": "false", "enable.partition.eof": "true"}
+_LITTLE: Final = {"fetch.message.max.bytes": "1", "queued.min.messages": "1"}
 _AT_ONCE: Final = 10_000
 _WAIT_SECONDS: Final = 0.1
 _ASK_SECONDS: Final = 30.0
@@ -22,9 +23,12 @@ _LATEST_TIME: Final = -1
 
 
 class KafkaClient:
-    """One consumer without a group's protocol: partitions are assigned by hand, and nothing is committed."""
+    """One consumer without a group's protocol: partitions are assigned by hand, and nothing is committed.
 
-    def __init__(self, properties: Mapping[str, str], *, skips_lost: bool = False) -> None:
+    With `is_looking` it fetches as little as it can.
+    """
+
+    def __init__(self, properties: Mapping[str, str], *, skips_lost: bool = False, is_looking: bool = False) -> None:
         check_library("KafkaSource")
         import confluent_kafka
 
@@ -32,6 +36,8 @@ class KafkaClient:
         self._trouble = ""
         reset = {"auto.offset.reset": "earliest" if skips_lost else "error"}
         settings: dict[str, Any] = {**_DEFAULTS, **properties, **_OURS, **reset, "error_cb": self._on_error}
+        if is_looking:
+            settings |= _LITTLE
         try:
             # The library writes to standard error unless it has a logger.
             self._consumer: Any = confluent_kafka.Consumer(settings, logger=logging.getLogger("tidegate.kafka"))
@@ -91,25 +97,18 @@ class KafkaClient:
         Offsets without a message (transactions, compaction) are passed over: the end of the partition, or a message
         behind the range, says that there is nothing more.
         """
-        import confluent_kafka
-
-        self._consumer.assign([confluent_kafka.TopicPartition(part.topic, part.number, part.first)])
+        self._consumer.assign(_places({part.partition: part.first}))
         position = part.first
         deadline = time.monotonic() + _SILENCE_SECONDS
         while position < part.until:
             messages: list[Any] = []
             for message in self._consumer.consume(min(_AT_ONCE, part.until - position), _WAIT_SECONDS):
-                error = message.error()
-                if error is None:
+                if message.error() is None:
                     position = max(position, message.offset() + 1)
                     if message.offset() < part.until:
                         messages.append(message)
-                elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                elif self._is_end(message, part.first):
                     position = max(position, message.offset())
-                elif error.code() == confluent_kafka.KafkaError._AUTO_OFFSET_RESET:
-                    raise lost(part.partition, part.first, error.str())
-                elif not error.retriable():
-                    raise self._failed(part.partition, error.str())
             if messages:
                 deadline = time.monotonic() + _SILENCE_SECONDS
                 yield messages
@@ -117,12 +116,47 @@ class KafkaClient:
                 raise self._failed(part.partition, f"nothing came for {_SILENCE_SECONDS:.0f} s at offset {position}")
         self._consumer.unassign()
 
+    def first_messages(self, positions: Mapping[str, int]) -> dict[str, Any]:
+        """The first message at each position or behind it; none of a partition that ends there."""
+        found: dict[str, Any] = {}
+        waiting = dict(positions)
+        self._consumer.assign(_places(waiting))
+        deadline = time.monotonic() + _SILENCE_SECONDS
+        while waiting:
+            for message in self._consumer.consume(len(waiting), _WAIT_SECONDS):
+                name = f"{message.topic()}/{message.partition()}"
+                if name not in waiting:
+                    continue
+                if message.error() is None:
+                    found[name] = message
+                elif not self._is_end(message, waiting[name]):
+                    continue
+                del waiting[name]
+                self._consumer.incremental_unassign(_places([name]))
+            if waiting and time.monotonic() > deadline:
+                raise self._failed(next(iter(waiting)), f"nothing came for {_SILENCE_SECONDS:.0f} s")
+        self._consumer.unassign()
+        return found
+
+    def _is_end(self, message: Any, first: int) -> bool:
+        """Whether what came instead of a message is the end of its partition; False if it will be tried again."""
+        from confluent_kafka import KafkaError
+
+        error = message.error()
+        name = f"{message.topic()}/{message.partition()}"
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:
+            raise lost(name, first, error.str())
+        is_end: bool = error.code() == KafkaError._PARTITION_EOF
+        if not is_end and not error.retriable():
+            raise self._failed(name, error.str())
+        return is_end
+
     def _committed(self, partitions: Iterable[str]) -> Offsets:
         found = self._ask(self._consumer.committed, _places(partitions))
         return {f"{place.topic}/{place.partition}": place.offset for place in found if place.offset >= 0}
 
     def _at_time(self, partitions: Iterable[str], millis: int) -> Offsets:
-        places = _places(partitions, millis)
+        places = _places(dict.fromkeys(partitions, millis))
         if not places:
             return {}
         found = self._ask(self._consumer.offsets_for_times, places)
@@ -146,10 +180,10 @@ class KafkaClient:
         self._trouble = f" ({error.str()})"
 
 
-def _places(partitions: Iterable[str], offset: int | None = None) -> list[Any]:
-    from confluent_kafka import TopicPartition
+def _places(partitions: Iterable[str] | Mapping[str, int]) -> list[Any]:
+    """Partitions as the library knows them, with their offsets, or times, if they have any."""
+    from confluent_kafka import OFFSET_INVALID, TopicPartition
 
-    split = [name.rpartition("/") for name in partitions]
-    if offset is None:
-        return [TopicPartition(topic, int(number)) for topic, _, number in split]
-    return [TopicPartition(topic, int(number), offset) for topic, _, number in split]
+    offsets = partitions if isinstance(partitions, Mapping) else dict.fromkeys(partitions, OFFSET_INVALID)
+    split = ((*name.rpartition("/"), offset) for name, offset in offsets.items())
+    return [TopicPartition(topic, int(number), offset) for topic, _, number, offset in split]

@@ -59,8 +59,8 @@ class KafkaTopics(ColumnSource):
         self._make_rows = make_rows
         self._partitions: tuple[str, ...] | None = None
 
-    def client(self) -> KafkaClient:
-        return KafkaClient(self.properties, skips_lost=not self.fails_on_loss)
+    def client(self, *, is_looking: bool = False) -> KafkaClient:
+        return KafkaClient(self.properties, skips_lost=not self.fails_on_loss, is_looking=is_looking)
 
     def channels(self) -> Sequence[str]:
         """The partitions, for the local runtime."""
@@ -85,32 +85,40 @@ class KafkaTopics(ColumnSource):
             first = client.resolve(self.starting, [channel])[channel]
             until = min(client.resolve(self.stopping, [channel])[channel], client.latest([channel])[channel])
             for batch in self.batches(client, OffsetRange(channel, first, until)):
-                names = [name for name in batch.schema.names if name not in (OFFSET, RECORD_TIME)]
-                make = self.element_maker(names)
-                columns = [batch.column(name).to_pylist() for name in (RECORD_TIME, *names)]
-                for timestamp, *values in zip(*columns, strict=True):
-                    element = make(*values)
-                    if element is not None:
-                        yield element, timestamp
+                yield from self._elements(batch)
 
-    def element_maker(self, names: Sequence[str]) -> Callable[..., Any]:
-        """What makes an element of the values of the columns."""
-        return self._make_rows(names) if self.deserialize is None else self.deserialize
+    def elements(self, messages: Sequence[Any], partition: str) -> Iterator[tuple[Any, int | None]]:
+        """What is made of messages, with their timestamps."""
+        for batch in self._columns(messages, partition, has_times=True):
+            yield from self._elements(batch)
 
     def batches(self, client: KafkaClient, part: OffsetRange, *, has_times: bool = True) -> Iterator[pa.RecordBatch]:
         """The records of a range as columns, with `OFFSET`, and with `RECORD_TIME` if that is wanted."""
         for messages in client.read(part):
-            found = [message for message in messages if message.value() is not None]
-            if not found:
-                continue
-            values = [message.value() for message in found]
-            offsets = [message.offset() for message in found]
-            if self.schema is None:
-                batch = pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], [VALUE])
-            else:
-                batch = json_columns(values, offsets, self.schema, part.partition)
-            batch = batch.append_column(OFFSET, pa.array(np.array(offsets, np.int64)))
-            yield batch.append_column(RECORD_TIME, _times(found)) if has_times else batch
+            yield from self._columns(messages, part.partition, has_times=has_times)
+
+    def _columns(self, messages: Sequence[Any], partition: str, *, has_times: bool) -> Iterator[pa.RecordBatch]:
+        """A batch of those messages that have a value, none if none has."""
+        found = [message for message in messages if message.value() is not None]
+        if not found:
+            return
+        values = [message.value() for message in found]
+        offsets = [message.offset() for message in found]
+        if self.schema is None:
+            batch = pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], [VALUE])
+        else:
+            batch = json_columns(values, offsets, self.schema, partition)
+        batch = batch.append_column(OFFSET, pa.array(np.array(offsets, np.int64)))
+        yield batch.append_column(RECORD_TIME, _times(found)) if has_times else batch
+
+    def _elements(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, int | None]]:
+        names = [name for name in batch.schema.names if name not in (OFFSET, RECORD_TIME)]
+        make = self._make_rows(names) if self.deserialize is None else self.deserialize
+        columns = [batch.column(name).to_pylist() for name in (RECORD_TIME, *names)]
+        for timestamp, *values in zip(*columns, strict=True):
+            element = make(*values)
+            if element is not None:
+                yield element, timestamp
 
 
 def _times(messages: Sequence[Any]) -> pa.Array:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from tidegate.core.alignment import AlignmentParameters, channels_to_read
+from tidegate.core.time import MIN_TIME
+from tidegate.core.timestamps import to_millis
 from tidegate.errors import SnapshotError
 from tidegate.ingest.column_files import ColumnFiles, Limits
 
@@ -19,43 +21,36 @@ Offset = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file with what it says of itself; `lowest` and `highest` are its times, None if it does not say."""
+    """A file, and how many rows and which highest time it has where planning had to know."""
 
     channel: str
     path: str
     bytes: int
     rows: int | None = None
-    lowest: int | None = None
     highest: int | None = None
 
 
 class FileLog:
     """Files are numbered for each channel when they are found, and written down before they count.
 
-    So a batch that comes again reads the same files, whatever has appeared beside them since.
+    So a batch that comes again reads the same files, whatever has appeared beside them since. A file that is measured
+    is written down once more.
     """
 
     def __init__(self, path: Path, source: ColumnFiles, time_column: str | None = None) -> None:
         self._path = path
         self._source = source
-        self._time_column = time_column
-        self._known: set[str] = set()
+        self._column = time_column or source.schema.names[0]
+        self._has_times = time_column is not None
+        self._numbers: dict[str, int] = {}
         self.files: dict[str, list[FoundFile]] = defaultdict(list)
         for file in self._load():
-            self._add(file)
+            self._put(file)
 
     def discover(self) -> None:
         """Look for new files."""
-        new = [self._found(channel, path) for channel, path in self._source.files() if str(path) not in self._known]
-        if not new:
-            return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("a", encoding="utf-8") as log:
-            log.writelines(json.dumps(asdict(file)) + "\n" for file in new)
-            log.flush()
-            os.fsync(log.fileno())
-        for file in new:
-            self._add(file)
+        places = [place for place in self._source.files() if str(place[1]) not in self._numbers]
+        self._write([FoundFile(channel, str(path), path.stat().st_size) for channel, path in places])
 
     def end(self) -> Offset:
         """Behind everything that was found."""
@@ -76,18 +71,26 @@ class FileLog:
         return found
 
     def next_offset(
-        self, start: Mapping[str, int], until: Mapping[str, int], limits: Limits, drift: int | None = None
+        self,
+        start: Mapping[str, int],
+        until: Mapping[str, int],
+        limits: Limits,
+        alignment: AlignmentParameters | None = None,
     ) -> Offset:
-        """How far a batch may read: channels in turn, a file each, within the limits and the drift."""
+        """How far a batch may read: channels in turn, a file each, within the limits and the alignment."""
         offset = {channel: start.get(channel, 0) for channel in until}
+        reached = {} if alignment is None else {channel: self._reached(channel, offset[channel]) for channel in offset}
         files, rows, size = 0, 0, 0
         while True:
             ready = [channel for channel in offset if offset[channel] < until[channel]]
-            ready = self._aligned(ready, offset, drift)
+            if alignment is not None:
+                ready = channels_to_read(alignment, {channel: reached[channel] for channel in ready})
             if not ready:
                 return offset
             for channel in ready:
-                file = self.files[channel][offset[channel]]
+                number = offset[channel]
+                is_measured = alignment is not None or limits.rows is not None
+                file = self._measured(channel, number) if is_measured else self.files[channel][number]
                 files, rows, size = files + 1, rows + (file.rows or 0), size + file.bytes
                 is_over = (
                     (limits.files is not None and files > limits.files)
@@ -97,28 +100,39 @@ class FileLog:
                 if is_over and files > 1:
                     return offset
                 offset[channel] += 1
-
-    def _aligned(self, ready: list[str], offset: Offset, drift: int | None) -> list[str]:
-        """The channels that are not too far ahead of the lowest of those that have more to read."""
-        if drift is None or not ready:
-            return ready
-        reached = {channel: self._reached(channel, offset[channel]) for channel in ready}
-        lowest = min(reached.values())
-        return [channel for channel in ready if reached[channel] <= lowest + drift]
+                if alignment is not None and file.highest is not None:
+                    reached[channel] = max(reached[channel], file.highest)
 
     def _reached(self, channel: str, count: int) -> int:
-        """The highest time among the files that a channel has read."""
-        times = [file.highest for file in self.files[channel][:count] if file.highest is not None]
-        return max(times, default=-(2**62))
+        """The highest time among the files that a channel has read, as far as they are known; of the last it is."""
+        if count:
+            self._measured(channel, count - 1)
+        times = (file.highest for file in self.files[channel][:count] if file.highest is not None)
+        return max(times, default=MIN_TIME)
 
-    def _found(self, channel: str, path: Path) -> FoundFile:
-        facts = self._source.format.facts(path, self._time_column)
-        lowest, highest = (None, None) if facts.span is None else (_millis(time) for time in facts.span)
-        return FoundFile(channel, str(path), path.stat().st_size, facts.rows, lowest, highest)
+    def _measured(self, channel: str, number: int) -> FoundFile:
+        file = self.files[channel][number]
+        if file.rows is None:
+            facts = self._source.format.facts(Path(file.path), self._column)
+            file = replace(file, rows=facts.rows, highest=to_millis(facts.highest) if self._has_times else None)
+            self._write([file])
+        return file
 
-    def _add(self, file: FoundFile) -> None:
-        self._known.add(file.path)
-        self.files[file.channel].append(file)
+    def _write(self, files: Sequence[FoundFile]) -> None:
+        if not files:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as log:
+            log.writelines(json.dumps(asdict(file)) + "\n" for file in files)
+            log.flush()
+            os.fsync(log.fileno())
+        for file in files:
+            self._put(file)
+
+    def _put(self, file: FoundFile) -> None:
+        files = self.files[file.channel]
+        number = self._numbers.setdefault(file.path, len(files))
+        files[number : number + 1] = [file]
 
     def _load(self) -> list[FoundFile]:
         if not self._path.exists():
@@ -133,7 +147,3 @@ class FileLog:
         if rest:
             self._path.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8")
         return found
-
-
-def _millis(time: Any) -> int:
-    return int(time.timestamp() * 1_000) if hasattr(time, "timestamp") else int(time)

@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from tidegate.core.alignment import AlignmentParameters
 from tidegate.core.hashing import stable_hash
 from tidegate.core.timestamps import ColumnTimestampAssigner
 from tidegate.errors import UnsupportedError
 from tidegate.graph.nodes import SourceNode
 from tidegate.ingest.column_files import ColumnFiles, Limits
-from tidegate.ingest.file_formats import FilePart, Parquet
+from tidegate.ingest.file_formats import FilePart
 from tidegate.spark.entry import Entry
 from tidegate.spark.file_log import FileLog
 from tidegate.spark.fused_stream import (
@@ -44,7 +45,7 @@ class FileStreamConfig:
     log_path: str
     parallelism: int
     time_column: str | None = None
-    max_drift: int | None = None
+    alignment: AlignmentParameters | None = None
     needs_sequence: bool = True
     texts: tuple[str, ...] = ()
     """Columns of text that may come as dictionaries."""
@@ -68,7 +69,7 @@ class FileStreamReader(FusedStreamReader):
         self._log: FileLog | None = None
 
     def is_limited(self) -> bool:
-        return self._config.source.limits != Limits() or self._config.max_drift is not None
+        return self._config.source.limits != Limits()
 
     def end(self) -> Offset:
         log = self._files()
@@ -76,7 +77,7 @@ class FileStreamReader(FusedStreamReader):
         return log.end()
 
     def next_offset(self, start: Offset, until: Offset) -> Offset:
-        return self._files().next_offset(start, until, self._config.source.limits, self._config.max_drift)
+        return self._files().next_offset(start, until, self._config.source.limits, self._config.alignment)
 
     def splits(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         parts = [
@@ -114,7 +115,7 @@ def file_reader(
 ) -> FileStreamReader:
     """How the files of a node are read; `folder` is that of the checkpoint."""
     source: ColumnFiles = node.source
-    drift, time_column = _alignment(node, options, source)
+    alignment, time_column = _alignment(node, options, source)
     place_columns = [] if source.channel is None else [source.channel]
     config = FileStreamConfig(
         source,
@@ -123,7 +124,7 @@ def file_reader(
         str(folder / "files" / f"{stable_hash(options.plan.graph.uid(node)):016x}.log"),
         len(group_keys),
         time_column,
-        drift,
+        alignment,
     )
     if entry is not None:
         needed = entry.needed(source.schema.names)
@@ -133,15 +134,26 @@ def file_reader(
     return FileStreamReader(config)
 
 
-def _alignment(node: SourceNode, options: StageOptions, source: ColumnFiles) -> tuple[int | None, str | None]:
-    """How far channels may be ahead of each other, and the column that says where they are."""
+def _alignment(
+    node: SourceNode, options: StageOptions, source: ColumnFiles
+) -> tuple[AlignmentParameters | None, str | None]:
+    """How channels wait for each other, and the column that says where they are."""
     strategy = aligned_strategy(node, options)
-    if strategy is None or strategy.alignment is None:
+    if strategy is None:
         return None, None
-    assigner = strategy.timestamp_assigner
-    if not isinstance(source.format, Parquet) or not isinstance(assigner, ColumnTimestampAssigner):
+    if not isinstance(strategy.timestamp_assigner, ColumnTimestampAssigner):
         raise UnsupportedError(
-            "with_watermark_alignment: only parquet files with with_timestamp_column say what times they hold "
-            "before they are read"
+            "with_watermark_alignment: the times of files are looked up before they are read, which needs a column; "
+            "use with_timestamp_column"
         )
-    return strategy.alignment.max_drift, assigner.column
+    if source.limits == Limits():
+        raise UnsupportedError(
+            "with_watermark_alignment: channels wait for each other between batches, and without a limit one batch "
+            "reads all that is there; use max_files_per_batch, max_rows_per_batch or max_bytes_per_batch"
+        )
+    if source.channel is not None:
+        raise UnsupportedError(
+            f"with_watermark_alignment: a file holds several channels of the column {source.channel!r}, so none can be "
+            "left out; write the files of each channel into a sub-folder of its own"
+        )
+    return strategy.alignment, strategy.timestamp_assigner.column

@@ -23,14 +23,14 @@ class KafkaLog:
     def __init__(self, path: Path, source: KafkaTopics, client: KafkaClient) -> None:
         self._path = path
         self._source = source
-        self._client = client
+        self.client = client
         self._next_look = 0.0
         self._starts, self._stops = self._load()
 
     def end(self) -> Offsets:
         """Behind everything that may be read now."""
         self._discover()
-        latest = self._client.latest(self._starts)
+        latest = self.client.latest(self._starts)
         return {name: min(latest[name], self._stops.get(name, latest[name])) for name in sorted(latest)}
 
     def positions(self, start: Mapping[str, int], end: Mapping[str, int]) -> Offsets:
@@ -47,10 +47,10 @@ class KafkaLog:
         """Raise where records that come next have been deleted."""
         waiting = {name: first for name, first in start.items() if until[name] != first}
         if waiting and self._source.fails_on_loss:
-            check_nothing_lost(waiting, self._client.earliest(waiting), until)
+            check_nothing_lost(waiting, self.client.earliest(waiting), until)
 
     def close(self) -> None:
-        self._client.close()
+        self.client.close()
 
     def _discover(self) -> None:
         source = self._source
@@ -58,13 +58,13 @@ class KafkaLog:
         if not is_first and (source.stopping is not None or time.monotonic() < self._next_look):
             return
         self._next_look = time.monotonic() + source.discovery_millis / 1_000
-        found = [name for name in self._client.partitions(source.topics) if name not in self._starts]
+        found = [name for name in self.client.partitions(source.topics) if name not in self._starts]
         if not found:
             return
         rule = source.starting if is_first else OffsetRule(OffsetKind.EARLIEST)
-        self._starts.update(self._client.resolve(rule, found))
+        self._starts.update(self.client.resolve(rule, found))
         if source.stopping is not None:
-            self._stops = self._client.resolve(source.stopping, found)
+            self._stops = self.client.resolve(source.stopping, found)
         self._save()
 
     def _save(self) -> None:

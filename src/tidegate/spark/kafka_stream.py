@@ -26,6 +26,7 @@ from tidegate.spark.fused_stream import (
     packet_reader,
     placed,
 )
+from tidegate.spark.kafka_alignment import KafkaAlignment
 from tidegate.spark.kafka_log import KafkaLog
 from tidegate.spark.stage_options import StageOptions
 
@@ -42,6 +43,7 @@ class KafkaStreamConfig:
     columns: list[str]
     log_path: str
     parallelism: int
+    alignment: KafkaAlignment | None = None
     needs_sequence: bool = True
 
 
@@ -73,6 +75,8 @@ class KafkaStreamReader(FusedStreamReader):
         log = self._offsets()
         begin = log.positions(start, until)
         log.check(begin, until)
+        if self._config.alignment is not None:
+            until = self._config.alignment.limit(log.client, begin, until)
         return next_offsets(begin, until, self._config.source.max_rows)
 
     def splits(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
@@ -102,7 +106,7 @@ class KafkaStreamReader(FusedStreamReader):
     def _offsets(self) -> KafkaLog:
         if self._log is None:
             source = self._config.source
-            self._log = KafkaLog(Path(self._config.log_path), source, source.client())
+            self._log = KafkaLog(Path(self._config.log_path), source, source.client(is_looking=True))
         return self._log
 
 
@@ -111,11 +115,6 @@ def kafka_reader(
 ) -> KafkaStreamReader:
     """How the topics of a node are read; `folder` is that of the checkpoint."""
     source: KafkaTopics = node.source
-    if aligned_strategy(node, options) is not None:
-        raise UnsupportedError(
-            "with_watermark_alignment: Kafka does not say what times its records hold before they are read; use "
-            "set_max_rows_per_batch, which reads every partition in proportion to what waits there"
-        )
     # Asked once, in the driver: workers get the answer with the program.
     source.expected_channels()
     columns = [RECORD_TIME, *([VALUE] if source.schema is None else source.schema.names)]
@@ -125,11 +124,25 @@ def kafka_reader(
         columns,
         str(folder / "kafka" / f"{stable_hash(options.plan.graph.uid(node)):016x}.json"),
         len(group_keys),
+        _alignment(node, options),
     )
     if entry is not None and source.schema is not None:
         config.columns = entry.needed(source.schema.names)
         config.needs_sequence = entry.needs_records
     return KafkaStreamReader(config)
+
+
+def _alignment(node: SourceNode, options: StageOptions) -> KafkaAlignment | None:
+    source: KafkaTopics = node.source
+    strategy = aligned_strategy(node, options)
+    if strategy is None or strategy.alignment is None:
+        return None
+    if source.max_rows is None:
+        raise UnsupportedError(
+            "with_watermark_alignment: partitions wait for each other between batches, and without a limit one batch "
+            "reads all that is there; use set_max_rows_per_batch"
+        )
+    return KafkaAlignment(strategy.alignment, strategy.timestamp_assigner, source)
 
 
 @dataclass(slots=True)

@@ -131,11 +131,12 @@ class FileSource(Source):
         watch: bool = False,
         channel: str | None = None,
         max_files_per_batch: int | None = None,
+        max_rows_per_batch: int | None = None,
         max_bytes_per_batch: int | None = None,
     ) -> ColumnFiles:
         """CSV files of a folder, with these columns: DDL text, a StructType or a pyarrow.Schema. Else as `parquet`."""
         file_format = Csv(as_arrow_schema(schema), header, delimiter)
-        limits = Limits(max_files_per_batch, None, max_bytes_per_batch)
+        limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
         return ColumnFiles(file_format, _folder(path), make_rows, watch=watch, channel=channel, limits=limits)
 
     @staticmethod
@@ -146,10 +147,11 @@ class FileSource(Source):
         watch: bool = False,
         channel: str | None = None,
         max_files_per_batch: int | None = None,
+        max_rows_per_batch: int | None = None,
         max_bytes_per_batch: int | None = None,
     ) -> ColumnFiles:
         """Files with a JSON object on each line, of which these columns are read. Else as `csv`."""
-        limits = Limits(max_files_per_batch, None, max_bytes_per_batch)
+        limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
         file_format = JsonLines(as_arrow_schema(schema))
         return ColumnFiles(file_format, _folder(path), make_rows, watch=watch, channel=channel, limits=limits)
 
