@@ -55,7 +55,7 @@ cluster-test: check-java $(READY) ## Run a job on a standalone cluster of severa
 	@$(BIN)/python -m pytest -q tests/cluster
 
 faults: check-java $(READY) ## Kill the driver twenty times and compare the output
-	@TIDEGATE_FAULTS=20 $(BIN)/python -m pytest -q tests/faults
+	@TIDEGATE_FAULTS=20 $(BIN)/python -m pytest -q tests/faults tests/kafka/test_kafka_kill.py
 
 lint: $(READY) ## Check style and types
 	@$(BIN)/ruff check .

@@ -41,7 +41,8 @@ LATEST = KafkaOffsetsInitializer.latest()
 
 def send(broker: Broker, topic: str, partition: int, values: Sequence[Any], times: Sequence[int] | None = None) -> None:
     """Texts and bytes as they are, None as a tombstone, anything else as JSON."""
-    producer = Producer({"bootstrap.servers": broker.servers})
+    # Without idempotence messages that are sent again come behind others.
+    producer = Producer({"bootstrap.servers": broker.servers, "enable.idempotence": True})
     for index, value in enumerate(values):
         data = value if value is None or isinstance(value, str | bytes) else json.dumps(value)
         # 0 is the time of the clock.
