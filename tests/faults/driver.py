@@ -112,8 +112,6 @@ def check_survives(start: Start, folder: Path, *, kills: int, first: str, names:
     for name in names:
         expected, found = lines(undisturbed, name), lines(killed, name)
         assert sum(expected.values()) > 10
-        report = f"seed {seed}, killed {moments}"
-        assert not expected - found, (
-            f"{name} lost, {report}: {sorted(expected - found)[:5]}, found {sorted(found - expected)[:5]}"
-        )
-        assert not found - expected, f"{name} twice, {report}: {sorted(found - expected)[:5]}"
+        lost, surplus = sorted(expected - found), sorted(found - expected)
+        assert not lost, f"{name}: seed {seed}, killed {moments}: lost {lost[:5]}, and has {surplus[:5]}"
+        assert not surplus, f"{name}: seed {seed}, killed {moments}: twice, or not expected: {surplus[:5]}"
