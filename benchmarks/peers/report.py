@@ -29,7 +29,8 @@ MEANING = """## What the figures mean
   twice the orders.
 - **Slow engines get fewer rows** of the same stream, as the table of settings says, and so a shorter stretch of event
   time: more of their windows close only at the end. Rates are compared, not times.
-- **Times Spark native** is the ratio of the rates in the same round; the median of the rounds. Above 1 is faster.
+- **Times Spark native** is the ratio of the rates in the same round; the median of the rounds. Above 1 is faster. An
+  engine with another number of rounds was run by itself, and its median is compared with that of Spark native.
 - **Flink and others read CSV**, since Flink's Parquet needs further jars. The lines "CSV" of Spark and Tidegate are
   there to compare with them.
 - **Bytewax** has a clock for each key that moves with the wall clock; it is given one that stands still, and one

@@ -57,10 +57,15 @@ class Results:
         return [cell.failure for row in self.cells.values() for cell in row.values() if cell.failure]
 
     def ratio(self, task: str, engine: str, other: str = BASELINE) -> float | None:
-        """How many times as fast as another engine: the median over rounds of the ratio within a round."""
+        """How many times as fast as another engine: the median over rounds of the ratio within a round.
+
+        Where the two had not the same rounds, it is the ratio of their medians.
+        """
         mine, theirs = self.cells[task].get(engine), self.cells[task].get(other)
         if mine is None or theirs is None or mine.failure or theirs.failure:
             return None
+        if len(mine.rates) != len(theirs.rates) and mine.known and theirs.known:
+            return statistics.median(mine.known) / statistics.median(theirs.known)
         ratios = [a / b for a, b in zip(mine.rates, theirs.rates, strict=False) if not math.isnan(a / b)]
         return statistics.median(ratios) if ratios else None
 

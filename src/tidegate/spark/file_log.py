@@ -43,6 +43,7 @@ class FileLog:
         self._column = time_column or source.schema.names[0]
         self._has_times = time_column is not None
         self._numbers: dict[str, int] = {}
+        self._unwritten: list[FoundFile] = []
         self.files: dict[str, list[FoundFile]] = defaultdict(list)
         for file in self._load():
             self._put(file)
@@ -78,6 +79,18 @@ class FileLog:
         alignment: AlignmentParameters | None = None,
     ) -> Offset:
         """How far a batch may read: channels in turn, a file each, within the limits and the alignment."""
+        offset = self._plan(start, until, limits, alignment)
+        self._write(self._unwritten)
+        self._unwritten = []
+        return offset
+
+    def _plan(
+        self,
+        start: Mapping[str, int],
+        until: Mapping[str, int],
+        limits: Limits,
+        alignment: AlignmentParameters | None,
+    ) -> Offset:
         offset = {channel: start.get(channel, 0) for channel in until}
         reached = {} if alignment is None else {channel: self._reached(channel, offset[channel]) for channel in offset}
         files, rows, size = 0, 0, 0
@@ -112,10 +125,11 @@ class FileLog:
 
     def _measured(self, channel: str, number: int) -> FoundFile:
         file = self.files[channel][number]
-        if file.rows is None:
+        if file.rows is None or (self._has_times and file.highest is None):
             facts = self._source.format.facts(Path(file.path), self._column)
             file = replace(file, rows=facts.rows, highest=to_millis(facts.highest) if self._has_times else None)
-            self._write([file])
+            self._put(file)
+            self._unwritten.append(file)
         return file
 
     def _write(self, files: Sequence[FoundFile]) -> None:
