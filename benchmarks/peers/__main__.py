@@ -35,7 +35,9 @@ def main() -> None:
     saved = options.data / "results.json"
     results = Results.load(saved) if options.add and saved.exists() else Results()
     results.missing = missing
-    results.sizes = {"batches": sizes.batches, "warm_up": sizes.warm_up}
+    size = f"{sizes.batches} batches, the first {sizes.warm_up} unmeasured"
+    if options.rounds and size not in results.batches:
+        results.batches.append(size)
     started = time.monotonic() - results.minutes * 60
 
     def save() -> None:

@@ -61,10 +61,9 @@ def markdown(results: Results, picture: str | None) -> str:
 
 def _setting(results: Results) -> str:
     facts = [f"{name} {value}" for name, value in machine().items()]
-    sizes = results.sizes
     return (
         f"Machine: {', '.join(facts)}. Rounds are interleaved, the order of the engines turning from round to round; "
-        f"{sizes['batches']} batches, the first {sizes['warm_up']} unmeasured. {results.minutes:.0f} minutes in all.\n"
+        f"{' or '.join(results.batches)}. {results.minutes:.0f} minutes in all.\n"
     )
 
 

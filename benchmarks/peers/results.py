@@ -42,7 +42,8 @@ class Results:
     versions: dict[str, str] = field(default_factory=dict)
     checks: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
+    batches: list[str] = field(default_factory=list)
+    """How many batches the runs had, and how many of them were not measured."""
     minutes: float = 0.0
 
     def cell(self, task: str, engine: str) -> Cell:
