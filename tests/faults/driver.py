@@ -56,14 +56,14 @@ class Driver:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
-    def die_somewhere(self, dice: random.Random, first: Path) -> str:
+    def die_somewhere(self, dice: random.Random, other: Path) -> str:
         """Run until some batches are committed, and a random time after that. Returns where the crash was.
 
-        It may be no batch but the next number in the folder `first`.
+        It may be no batch but the next number in the folder `other`.
         """
         query = self._folder / "checkpoint" / "query"
         batches = dice.randrange(4)
-        awaited, count = (query / "commits", batches) if batches else (first, 1)
+        awaited, count = (query / "commits", batches) if batches else (other, 1)
         known = numbers(awaited)
         deadline = time.monotonic() + PATIENCE
         while len(numbers(awaited) - known) < count:
@@ -93,10 +93,10 @@ def lines(folder: Path, name: str) -> Counter[str]:
     return Counter(line for file in files for line in file.read_text(encoding="utf-8").splitlines())
 
 
-def check_survives(start: Start, folder: Path, *, kills: int, first: str, names: Sequence[str]) -> None:
+def check_survives(start: Start, folder: Path, *, kills: int, awaited: str, names: Sequence[str]) -> None:
     """What a job has written that was killed again and again must be what one wrote that was not.
 
-    `first` is a folder of the checkpoint whose next number may be the moment, instead of a batch.
+    `awaited` is a folder of the checkpoint whose next number may be the moment, instead of a batch.
     """
     seed = int(os.environ.get("TIDEGATE_SEED", str(time.time_ns() % 100_000)))
     dice = random.Random(seed)
@@ -106,7 +106,7 @@ def check_survives(start: Start, folder: Path, *, kills: int, first: str, names:
     moments = []
     for _ in range(kills):
         with start("spark", killed, is_slow=True) as job:
-            moments.append(job.die_somewhere(dice, killed / "checkpoint" / first))
+            moments.append(job.die_somewhere(dice, killed / "checkpoint" / awaited))
     with start("spark", killed, is_slow=False) as job:
         job.run_to_the_end()
     for name in names:

@@ -27,7 +27,7 @@ def test_a_driver_killed_again_and_again_loses_nothing_and_writes_nothing_twice(
     def start(runtime: str, folder: Path, *, is_slow: bool) -> Driver:
         return Driver(JOB, [runtime, ELEMENTS, QUICK if is_slow else -1], folder)
 
-    check_survives(start, tmp_path, kills=KILLS, first="spool", names=["counts", "totals"])
+    check_survives(start, tmp_path, kills=KILLS, awaited="spool", names=["counts", "totals"])
 
 
 def test_windows_on_columns_over_files_survive_kills(tmp_path: Path) -> None:
@@ -40,4 +40,4 @@ def test_windows_on_columns_over_files_survive_kills(tmp_path: Path) -> None:
     def start(runtime: str, folder: Path, *, is_slow: bool) -> Driver:
         return Driver(COLUMN_JOB, [runtime, f"files:{tmp_path / 'in'}", 2 if is_slow else FILES], folder)
 
-    check_survives(start, tmp_path, kills=KILLS_OF_COLUMNS, first="query/offsets", names=["windows", "sessions"])
+    check_survives(start, tmp_path, kills=KILLS_OF_COLUMNS, awaited="query/offsets", names=["windows", "sessions"])

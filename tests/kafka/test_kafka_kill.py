@@ -31,4 +31,4 @@ def test_windows_on_columns_over_a_topic_survive_kills(broker: Broker, tmp_path:
         limit = RECORDS * (2 if is_slow else MINUTES)
         return Driver(COLUMN_JOB, [runtime, f"kafka:{broker.servers}/{topic}", limit], folder)
 
-    check_survives(start, tmp_path, kills=KILLS, first="query/offsets", names=["windows", "sessions"])
+    check_survives(start, tmp_path, kills=KILLS, awaited="query/offsets", names=["windows", "sessions"])

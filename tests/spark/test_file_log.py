@@ -12,7 +12,7 @@ import pytest
 
 from tidegate.core.alignment import AlignmentParameters
 from tidegate.datastream.connectors.file_system import FileSource
-from tidegate.errors import InvalidValueError, SnapshotError
+from tidegate.errors import InvalidTypeError, InvalidValueError, SnapshotError
 from tidegate.ingest.column_files import ColumnFiles, Limits
 from tidegate.spark.file_log import FileLog
 
@@ -161,3 +161,35 @@ def test_a_file_that_cannot_be_measured_is_named(tmp_path: Path) -> None:
     log.discover()
     with pytest.raises(InvalidValueError, match=r"b\.json is not the JSON that was declared"):
         log.next_offset({}, log.end(), Limits(rows=100))
+
+
+def test_a_file_without_times_is_measured_once(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a", 0, rows=0, kind="csv")
+    log = log_of(tmp_path, "csv")
+    log.discover()
+    alignment = AlignmentParameters("files", 30)
+    assert log.next_offset({}, log.end(), Limits(rows=20), alignment) == {"": 1}
+    text = (tmp_path / "log").read_text()
+    (tmp_path / "in" / "a.csv").unlink()
+    for again in (log, log_of(tmp_path, "csv")):
+        assert again.next_offset({"": 1}, again.end(), Limits(rows=20), alignment) == {"": 1}
+    assert (tmp_path / "log").read_text() == text
+
+
+def test_rows_are_counted_whatever_the_columns_hold(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text('{"tags": ["x"]}\n{"tags": []}\n')
+    schema = pa.schema([("tags", pa.list_(pa.string()))])
+    log = FileLog(tmp_path / "log", FileSource.json_lines(str(tmp_path / "in"), schema))
+    log.discover()
+    log.next_offset({}, log.end(), Limits(rows=1))
+    assert log.files[""][0].rows == 2
+
+
+def test_a_column_that_holds_no_times_is_named(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("ts\nsoon\n")
+    log = FileLog(tmp_path / "log", FileSource.csv(str(tmp_path / "in"), "ts string"), "ts")
+    log.discover()
+    with pytest.raises(InvalidTypeError, match=r"a\.csv: column 'ts': a timestamp is an integer .* got str"):
+        log.next_offset({}, log.end(), Limits(rows=1), AlignmentParameters("files", 30))

@@ -17,6 +17,7 @@ from tidegate.common import WatermarkStrategy
 from tidegate.datastream import CollectSink, OutputTag, StreamExecutionEnvironment
 from tidegate.datastream.connectors.file_system import FileSource
 from tidegate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
+from tidegate.errors import UnsupportedError
 
 pytestmark = pytest.mark.spark
 
@@ -155,6 +156,26 @@ def test_a_channel_of_csv_files_that_is_too_far_ahead_is_not_read(spark: Any, tm
         if end["us"] > start["us"]:
             assert 10 * start["us"] - end["eu"] <= 10
     assert ends[-1] == {"eu": 30, "us": 3}
+
+
+@pytest.mark.parametrize(
+    ("options", "strategy", "message"),
+    [
+        ({}, STRATEGY, "use max_files_per_batch, max_rows_per_batch or max_bytes_per_batch"),
+        ({"max_rows_per_batch": 9, "channel": "user"}, STRATEGY, "the files of each channel into a sub-folder"),
+        ({"max_rows_per_batch": 9}, STRATEGY.with_timestamp_assigner(lambda row, _: 0), "use with_timestamp_column"),
+        ({"max_rows_per_batch": 9}, STRATEGY.with_idleness("1 minute"), "leave out with_idleness, or the alignment"),
+    ],
+)
+def test_alignment_that_could_not_work_is_refused(
+    spark: Any, tmp_path: Path, options: dict[str, Any], strategy: WatermarkStrategy, message: str
+) -> None:
+    write_files(tmp_path / "in", 0, 1)
+    env = StreamExecutionEnvironment.get_execution_environment(spark, parallelism=2)
+    source = FileSource.parquet(str(tmp_path / "in"), **options)
+    env.from_source(source, strategy.with_watermark_alignment("files", "1 minute"), "files").print()
+    with pytest.raises(UnsupportedError, match=f"with_watermark_alignment: .*{message}"):
+        env.execute("refused")
 
 
 def test_a_python_function_gets_rows(spark: Any, tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ class RunningJob(JobClient):
 
 @contextlib.contextmanager
 def _plain_interrupts() -> Iterator[None]:
-    """Ctrl-C is a `KeyboardInterrupt` and nothing else: PySpark's handler would cancel the batch that is to finish."""
+    """Ctrl-C is a `KeyboardInterrupt` and nothing else: PySpark's handler would stop the query before we say so."""
     handler = signal.getsignal(signal.SIGINT)
     is_pysparks = getattr(handler, "__module__", "").startswith("pyspark")
     if not is_pysparks or threading.current_thread() is not threading.main_thread():

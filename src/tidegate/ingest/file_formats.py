@@ -32,7 +32,7 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """How many rows a file has, and the highest value of a column; None if there is none."""
+    """How many rows a file has, and the highest value of a column; None if it has none, or nobody asked."""
 
     rows: int
     highest: Any = None
@@ -49,12 +49,12 @@ class FileFormat(ABC):
     def read(self, part: FilePart, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """The columns of a part. Those in `texts` may come as dictionaries, where that is faster."""
 
-    def facts(self, path: Path, column: str) -> FileFacts:
-        """What planning wants to know of a file. Text does not say, so this column of it is read."""
+    def facts(self, path: Path, column: str | None, names: Sequence[str]) -> FileFacts:
+        """The rows of a file with these columns, and the highest of one of them. Text does not say, so it is read."""
         rows, highest = 0, None
-        for batch in self.read(FilePart(str(path)), [column]):
+        for batch in self.read(FilePart(str(path)), [column or names[0]]):
             rows += batch.num_rows
-            found = pa.compute.max(batch.column(0)).as_py()
+            found = None if column is None else pa.compute.max(batch.column(0)).as_py()
             if found is not None and (highest is None or found > highest):
                 highest = found
         return FileFacts(rows, highest)
@@ -78,11 +78,13 @@ class Parquet(FileFormat):
             groups = None if part.groups is None else list(part.groups)
             yield from file.iter_batches(_BATCH_ROWS, groups, list(columns), use_threads=False)
 
-    def facts(self, path: Path, column: str) -> FileFacts:
+    def facts(self, path: Path, column: str | None, names: Sequence[str]) -> FileFacts:
         metadata = _explained(path, lambda: pa.parquet.read_metadata(path))
+        if column is None:
+            return FileFacts(metadata.num_rows)
         chunks = [chunk.statistics for chunk in _chunks(metadata, column)]
         if any(statistics is None or not statistics.has_min_max for statistics in chunks):
-            return super(Parquet, self).facts(path, column)
+            return super(Parquet, self).facts(path, column, names)
         return FileFacts(metadata.num_rows, max((statistics.max for statistics in chunks), default=None))
 
     def parts(self, path: Path) -> list[FilePart]:

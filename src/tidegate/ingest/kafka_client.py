@@ -13,7 +13,7 @@ from tidegate.ingest.kafka_offsets import OffsetKind, OffsetRange, OffsetRule, O
 
 _DEFAULTS: Final = {"group.id": "tidegate", "fetch.wait.max.ms": "100"}
 _OURS: Final = {"enable.auto.commit": "false", "enable.auto.offset.store": "false", "enable.partition.eof": "true"}
-_LITTLE: Final = {"fetch.message.max.bytes": "1", "queued.min.messages": "1"}
+_SMALL_FETCHES: Final = {"fetch.message.max.bytes": "1", "queued.min.messages": "1"}
 _AT_ONCE: Final = 10_000
 _WAIT_SECONDS: Final = 0.1
 _ASK_SECONDS: Final = 30.0
@@ -37,7 +37,7 @@ class KafkaClient:
         reset = {"auto.offset.reset": "earliest" if skips_lost else "error"}
         settings: dict[str, Any] = {**_DEFAULTS, **properties, **_OURS, **reset, "error_cb": self._on_error}
         if is_looking:
-            settings |= _LITTLE
+            settings |= _SMALL_FETCHES
         try:
             # The library writes to standard error unless it has a logger.
             self._consumer: Any = confluent_kafka.Consumer(settings, logger=logging.getLogger("tidegate.kafka"))
@@ -125,14 +125,14 @@ class KafkaClient:
         while waiting:
             for message in self._consumer.consume(len(waiting), _WAIT_SECONDS):
                 name = f"{message.topic()}/{message.partition()}"
-                if name not in waiting:
+                if message.error() is not None and not self._is_end(message, positions.get(name, 0)):
                     continue
-                if message.error() is None:
-                    found[name] = message
-                elif not self._is_end(message, waiting[name]):
-                    continue
-                del waiting[name]
-                self._consumer.incremental_unassign(_places([name]))
+                if name in waiting:
+                    if message.error() is None:
+                        found[name] = message
+                    del waiting[name]
+                    self._consumer.incremental_unassign(_places([name]))
+                    deadline = time.monotonic() + _SILENCE_SECONDS
             if waiting and time.monotonic() > deadline:
                 raise self._failed(next(iter(waiting)), f"nothing came for {_SILENCE_SECONDS:.0f} s")
         self._consumer.unassign()

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tidegate.core.alignment import AlignmentParameters, channels_to_read
-from tidegate.core.time import MIN_TIME
+from tidegate.core.time import MIN_TIME, check_timestamp
 from tidegate.core.timestamps import to_millis
 from tidegate.errors import SnapshotError
 from tidegate.ingest.column_files import ColumnFiles, Limits
@@ -21,13 +21,17 @@ Offset = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file, and how many rows and which highest time it has where planning had to know."""
+    """A file, and how many rows and which highest time it has where planning had to know.
+
+    `time_column` is where the time was looked for.
+    """
 
     channel: str
     path: str
     bytes: int
     rows: int | None = None
     highest: int | None = None
+    time_column: str | None = None
 
 
 class FileLog:
@@ -40,8 +44,7 @@ class FileLog:
     def __init__(self, path: Path, source: ColumnFiles, time_column: str | None = None) -> None:
         self._path = path
         self._source = source
-        self._column = time_column or source.schema.names[0]
-        self._has_times = time_column is not None
+        self._time_column = time_column
         self._numbers: dict[str, int] = {}
         self._unwritten: list[FoundFile] = []
         self.files: dict[str, list[FoundFile]] = defaultdict(list)
@@ -51,7 +54,10 @@ class FileLog:
     def discover(self) -> None:
         """Look for new files."""
         places = [place for place in self._source.files() if str(place[1]) not in self._numbers]
-        self._write([FoundFile(channel, str(path), path.stat().st_size) for channel, path in places])
+        found = [FoundFile(channel, str(path), path.stat().st_size) for channel, path in places]
+        self._write(found)
+        for file in found:
+            self._put(file)
 
     def end(self) -> Offset:
         """Behind everything that was found."""
@@ -125,9 +131,13 @@ class FileLog:
 
     def _measured(self, channel: str, number: int) -> FoundFile:
         file = self.files[channel][number]
-        if file.rows is None or (self._has_times and file.highest is None):
-            facts = self._source.format.facts(Path(file.path), self._column)
-            file = replace(file, rows=facts.rows, highest=to_millis(facts.highest) if self._has_times else None)
+        column = self._time_column
+        if file.rows is None or column not in (None, file.time_column):
+            facts = self._source.format.facts(Path(file.path), column, self._source.schema.names)
+            highest = to_millis(facts.highest)
+            if highest is not None:
+                check_timestamp(highest, f"{file.path}: column {column!r}")
+            file = replace(file, rows=facts.rows, highest=highest, time_column=column)
             self._put(file)
             self._unwritten.append(file)
         return file
@@ -140,8 +150,6 @@ class FileLog:
             log.writelines(json.dumps(asdict(file)) + "\n" for file in files)
             log.flush()
             os.fsync(log.fileno())
-        for file in files:
-            self._put(file)
 
     def _put(self, file: FoundFile) -> None:
         files = self.files[file.channel]

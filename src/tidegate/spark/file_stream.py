@@ -25,7 +25,7 @@ from tidegate.spark.fused_stream import (
     FusedStreamReader,
     Offset,
     PacketReader,
-    aligned_strategy,
+    find_alignment,
     packet_reader,
     placed,
 )
@@ -138,10 +138,10 @@ def _alignment(
     node: SourceNode, options: StageOptions, source: ColumnFiles
 ) -> tuple[AlignmentParameters | None, str | None]:
     """How channels wait for each other, and the column that says where they are."""
-    strategy = aligned_strategy(node, options)
-    if strategy is None:
+    parameters, assigner = find_alignment(node, options)
+    if parameters is None:
         return None, None
-    if not isinstance(strategy.timestamp_assigner, ColumnTimestampAssigner):
+    if not isinstance(assigner, ColumnTimestampAssigner):
         raise UnsupportedError(
             "with_watermark_alignment: the times of files are looked up before they are read, which needs a column; "
             "use with_timestamp_column"
@@ -156,4 +156,4 @@ def _alignment(
             f"with_watermark_alignment: a file holds several channels of the column {source.channel!r}, so none can be "
             "left out; write the files of each channel into a sub-folder of its own"
         )
-    return strategy.alignment, strategy.timestamp_assigner.column
+    return parameters, assigner.column

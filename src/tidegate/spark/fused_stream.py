@@ -18,9 +18,11 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from tidegate.core.alignment import AlignmentParameters
 from tidegate.core.assign_watermarks import AssignWatermarksSpec
 from tidegate.core.columnar_operator import CHANNEL
-from tidegate.core.strategy import WatermarkStrategy
+from tidegate.core.timestamps import TimestampAssigner
+from tidegate.errors import UnsupportedError
 from tidegate.graph.nodes import SourceNode
 from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import Entry
@@ -147,10 +149,17 @@ def packet_reader(
     )
 
 
-def aligned_strategy(node: SourceNode, options: StageOptions) -> WatermarkStrategy | None:
-    """The strategy that lets the channels of a source wait for each other, None without one."""
+def find_alignment(
+    node: SourceNode, options: StageOptions
+) -> tuple[AlignmentParameters, TimestampAssigner] | tuple[None, None]:
+    """How the channels of a source wait for each other, and what says where they are; None without alignment."""
     for reader, _, _, _ in readers_of(options.plan)[node.number]:
         spec = getattr(reader, "spec", None)
         if isinstance(spec, AssignWatermarksSpec) and spec.strategy.alignment is not None:
-            return spec.strategy
-    return None
+            if spec.strategy.idle_timeout is not None:
+                raise UnsupportedError(
+                    "with_watermark_alignment: on Spark a channel that is held back would be taken for idle, and its "
+                    "records for late; leave out with_idleness, or the alignment"
+                )
+            return spec.strategy.alignment, spec.strategy.timestamp_assigner
+    return None, None

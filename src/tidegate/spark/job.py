@@ -143,12 +143,14 @@ class SparkJob:
         )
 
     def _complete(self) -> None:
-        """Everything has been read: process it, and if the input has ended, end time."""
+        """Everything has been read: process it, and if the input has ended, end time; not if it was stopped."""
         if not self._streams:
             self.process_all()
             self._save_end()
             return
         self._supervise(self._await_query)
+        if self._is_stopping:
+            return
         if self._is_draining or all(source.is_bounded for source in self._streams):
             self.end_input()
             self.start()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidegate.core.alignment import AlignmentParameters, channels_to_read
-from tidegate.core.time import MIN_TIME
+from tidegate.core.time import MIN_TIME, check_timestamp
 from tidegate.core.timestamps import TimestampAssigner
 from tidegate.ingest.kafka_client import KafkaClient
 from tidegate.ingest.kafka_offsets import Offsets
@@ -18,8 +18,8 @@ from tidegate.ingest.kafka_topics import KafkaTopics
 class KafkaAlignment:
     """Holds back the partitions whose next record is too far ahead of the others'.
 
-    A partition with nothing to read holds nobody back, nor does one whose next record has no time that can be told:
-    whoever reads it says what is wrong with it.
+    A partition with nothing to read holds nobody back. One whose next record has no time that can be told is where it
+    was before: whoever reads the record says what is wrong with it.
     """
 
     parameters: AlignmentParameters
@@ -40,15 +40,18 @@ class KafkaAlignment:
         moved = {name: offset for name, offset in positions.items() if self._times.get(name, (None,))[0] != offset}
         messages = client.first_messages(moved) if moved else {}
         for name, offset in moved.items():
-            self._times[name] = offset, self._time(messages.get(name), name)
+            _, before = self._times.get(name, (0, None))
+            time = self._time(messages.get(name), name)
+            self._times[name] = offset, before if time is None else time
 
     def _time(self, message: Any, partition: str) -> int | None:
         if message is None:
             return None
         try:
             for element, timestamp in self.source.elements([message], partition):
-                time = self.assigner.extract_timestamp(element, MIN_TIME if timestamp is None else timestamp)
-                return time if isinstance(time, int) and time > MIN_TIME else None
+                earlier = MIN_TIME if timestamp is None else timestamp
+                time = check_timestamp(self.assigner.extract_timestamp(element, earlier), partition)
+                return None if time == MIN_TIME else time
         except Exception:
             return None
         return None

@@ -22,7 +22,7 @@ from tidegate.spark.fused_stream import (
     FusedStreamReader,
     Offset,
     PacketReader,
-    aligned_strategy,
+    find_alignment,
     packet_reader,
     placed,
 )
@@ -134,15 +134,15 @@ def kafka_reader(
 
 def _alignment(node: SourceNode, options: StageOptions) -> KafkaAlignment | None:
     source: KafkaTopics = node.source
-    strategy = aligned_strategy(node, options)
-    if strategy is None or strategy.alignment is None:
+    parameters, assigner = find_alignment(node, options)
+    if parameters is None or assigner is None:
         return None
     if source.max_rows is None:
         raise UnsupportedError(
             "with_watermark_alignment: partitions wait for each other between batches, and without a limit one batch "
             "reads all that is there; use set_max_rows_per_batch"
         )
-    return KafkaAlignment(strategy.alignment, strategy.timestamp_assigner, source)
+    return KafkaAlignment(parameters, assigner, source)
 
 
 @dataclass(slots=True)
