@@ -30,6 +30,19 @@ def slowly(path: Path, seconds: float) -> Callable[[Any], Any]:
     return note
 
 
+def stop_in_a_batch(spark: Any, env: StreamExecutionEnvironment, folder: Path) -> None:
+    """Run until a batch has begun, and stop there: for Spark that is no failure."""
+    job = env.execute_async("stopping")
+    deadline = time.monotonic() + PATIENCE
+    while not (folder / "begun").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    [query] = [query for query in spark.streams.active if query.name == "stopping"]
+    job.stop()
+    job.wait(PATIENCE)
+    assert query.exception() is None
+
+
 def numbers(spark: Any, folder: Path, seconds: float) -> tuple[StreamExecutionEnvironment, CollectSink]:
     checkpoint = str(folder / "checkpoint")
     env = StreamExecutionEnvironment.get_execution_environment(spark, parallelism=2, checkpoint=checkpoint)
@@ -40,15 +53,7 @@ def numbers(spark: Any, folder: Path, seconds: float) -> tuple[StreamExecutionEn
 
 def test_stop_in_the_middle_of_a_batch(spark: Any, tmp_path: Path) -> None:
     env, sink = numbers(spark, tmp_path, seconds=PATIENCE)
-    job = env.execute_async("stopping")
-    deadline = time.monotonic() + PATIENCE
-    while not (tmp_path / "begun").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    [query] = [query for query in spark.streams.active if query.name == "stopping"]
-    job.stop()
-    job.wait(PATIENCE)
-    assert query.exception() is None
+    stop_in_a_batch(spark, env, tmp_path)
     assert sink.results == []
 
     env, sink = numbers(spark, tmp_path, seconds=0.0)
@@ -81,13 +86,7 @@ def test_time_does_not_end_where_a_bounded_source_is_stopped(spark: Any, tmp_pat
         times = range(number * MINUTE, (number + 1) * MINUTE, 10_000)
         (tmp_path / "in" / f"{number}.csv").write_text("ts\n" + "".join(f"{time}\n" for time in times))
     env, before = windows(spark, tmp_path, seconds=PATIENCE)
-    job = env.execute_async("stopping")
-    deadline = time.monotonic() + PATIENCE
-    while not (tmp_path / "begun").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    job.stop()
-    job.wait(PATIENCE)
+    stop_in_a_batch(spark, env, tmp_path)
     assert before.results == []
 
     env, after = windows(spark, tmp_path, seconds=0.0)
