@@ -16,13 +16,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from tidegate.core.assign_watermarks import TimestampsAndWatermarksOperator
-from tidegate.core.duration import Duration
-from tidegate.core.outputs import ChainedOutput
-from tidegate.core.records import Progress, Watermark, WatermarkStatus
-from tidegate.core.strategy import WatermarkStrategy
-from tidegate.core.time import MAX_TIME, MIN_TIME
-from tidegate.core.valve import StatusWatermarkValve
+from tidegate.core.operator.outputs import ChainedOutput
+from tidegate.core.time.duration import Duration
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
+from tidegate.core.watermark.assign_watermarks import TimestampsAndWatermarksOperator
+from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
+from tidegate.core.watermark.strategy import WatermarkStrategy
+from tidegate.core.watermark.valve import StatusWatermarkValve
 from tidegate.testing import ManualClock
 
 PARTITIONS = ("steady", "lagging", "silent")

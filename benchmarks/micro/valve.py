@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, cycle, islice
 
-from tidegate.core.time import MIN_TIME
-from tidegate.core.valve import StatusWatermarkValve
+from tidegate.core.time.millis import MIN_TIME
+from tidegate.core.watermark.valve import StatusWatermarkValve
 
 SIZES = (10, 1_000, 10_000)
 LIMIT = 4.0

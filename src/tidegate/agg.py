@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.core import aggregates as _aggregates
-from tidegate.core.aggregates import Aggregate
-from tidegate.core.fields import Field
+from tidegate.core.function import aggregates as _aggregates
+from tidegate.core.function.aggregates import Aggregate
+from tidegate.core.function.fields import Field
 
 __all__ = [
     "collect_list",

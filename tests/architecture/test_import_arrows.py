@@ -160,17 +160,17 @@ def test_core_module_is_pure(path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("tidegate.core.valve", "import tidegate.graph.nodes"),
-        ("tidegate.core.valve", "from tidegate import graph"),
-        ("tidegate.core.valve", "from ..graph import nodes"),
-        ("tidegate.core.valve", "from tidegate import __version__"),
-        ("tidegate.core.valve", "import time"),
-        ("tidegate.core.valve", "from os import path"),
-        ("tidegate.core.valve", "def f():\n    import logging"),
-        ("tidegate.core.valve", "if TYPE_CHECKING:\n    from threading import Lock"),
-        ("tidegate.core.valve", "import pandas as pd"),
-        ("tidegate.core.valve", "from numpy import random"),
-        ("tidegate.core.valve", "import pyarrow.parquet as pq"),
+        ("tidegate.core.watermark.valve", "import tidegate.graph.nodes"),
+        ("tidegate.core.watermark.valve", "from tidegate import graph"),
+        ("tidegate.core.watermark.valve", "from ...graph import nodes"),
+        ("tidegate.core.watermark.valve", "from tidegate import __version__"),
+        ("tidegate.core.watermark.valve", "import time"),
+        ("tidegate.core.watermark.valve", "from os import path"),
+        ("tidegate.core.watermark.valve", "def f():\n    import logging"),
+        ("tidegate.core.watermark.valve", "if TYPE_CHECKING:\n    from threading import Lock"),
+        ("tidegate.core.watermark.valve", "import pandas as pd"),
+        ("tidegate.core.watermark.valve", "from numpy import random"),
+        ("tidegate.core.watermark.valve", "import pyarrow.parquet as pq"),
         ("tidegate.graph.nodes", "from tidegate.datastream import DataStream"),
         ("tidegate.common.time", "from tidegate.datastream import DataStream"),
         ("tidegate.datastream.stream", "from tidegate.spark.query import Query"),
@@ -180,7 +180,7 @@ def test_core_module_is_pure(path: Path) -> None:
         ("tidegate.metrics.gauges", "from tidegate.local import runner"),
         ("tidegate.testing.harness", "import pyspark"),
         ("tidegate.cli.run", "def f():\n    from pyspark.sql import SparkSession"),
-        ("tidegate.errors", "from tidegate.core.time import MAX_TIME"),
+        ("tidegate.errors", "from tidegate.core.time.millis import MAX_TIME"),
         ("tidegate.surprise.module", ""),
     ],
 )
@@ -196,10 +196,10 @@ def test_relative_import_in_a_package_counts_from_the_package() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("tidegate.core.valve", "import datetime\nimport numpy as np\nimport pyarrow as pa\nimport heapq"),
-        ("tidegate.core.valve", "from tidegate.core import time\nfrom .records import Watermark"),
-        ("tidegate.core.valve", "from tidegate.errors import TidegateError"),
-        ("tidegate.graph.nodes", "from tidegate.core.strategy import WatermarkStrategy"),
+        ("tidegate.core.watermark.valve", "import datetime\nimport numpy as np\nimport pyarrow as pa\nimport heapq"),
+        ("tidegate.core.watermark.valve", "from tidegate.core import time\nfrom .records import Watermark"),
+        ("tidegate.core.watermark.valve", "from tidegate.errors import TidegateError"),
+        ("tidegate.graph.nodes", "from tidegate.core.watermark.strategy import WatermarkStrategy"),
         (
             "tidegate.datastream.stream",
             "def f():\n    from tidegate.spark import query\n    from tidegate import local",
@@ -218,9 +218,9 @@ def test_arrow_of_the_house_is_accepted(module: str, source: str) -> None:
     ["open('f')", "print(1)", "datetime.datetime.now()", "datetime.now(UTC)", "date.today()", "np.random.rand(3)"],
 )
 def test_impure_call_is_found(source: str) -> None:
-    assert len(impure_calls(source, "tidegate.core.valve")) == 1
+    assert len(impure_calls(source, "tidegate.core.watermark.valve")) == 1
 
 
 def test_pure_calls_are_accepted() -> None:
     source = "datetime.timedelta(seconds=1)\nself._clock()\nself.open(1)\nclock.now()"
-    assert impure_calls(source, "tidegate.core.valve") == []
+    assert impure_calls(source, "tidegate.core.watermark.valve") == []

@@ -18,14 +18,15 @@ import tidegate
 from tidegate.cli.live import ChannelState
 from tidegate.common import Types
 from tidegate.common.typeinfo import DeclaredType
-from tidegate.core import aggregates, strategy, timestamps
-from tidegate.core.alignment import AlignmentParameters
-from tidegate.core.duration import Duration, Time
-from tidegate.core.legacy_assigners import AssignerWithPunctuatedWatermarks
-from tidegate.core.records import Record, Watermark, WatermarkStatus
-from tidegate.core.strategy import WatermarkStrategy
-from tidegate.core.time import TimeCharacteristic
-from tidegate.core.watermarks import PerEventWatermarks
+from tidegate.core.function import aggregates
+from tidegate.core.time.duration import Duration, Time
+from tidegate.core.time.millis import TimeCharacteristic
+from tidegate.core.watermark import strategy, timestamps
+from tidegate.core.watermark.alignment import AlignmentParameters
+from tidegate.core.watermark.generators import PerEventWatermarks
+from tidegate.core.watermark.legacy_assigners import AssignerWithPunctuatedWatermarks
+from tidegate.core.watermark.records import Record, Watermark, WatermarkStatus
+from tidegate.core.watermark.strategy import WatermarkStrategy
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.connectors.kafka import KafkaOffsetsInitializer
 from tidegate.datastream.window import TumblingEventTimeWindows

@@ -15,7 +15,7 @@ from tidegate.cli.app import call
 from tidegate.cli.demo_picture import DemoPicture
 from tidegate.cli.demo_stream import LAG, START, Fired, Listener, Sale, build, late_with_one_watermark
 from tidegate.cli.demo_view import DemoView, clock
-from tidegate.core.time import MAX_TIME, MIN_TIME
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 from tidegate.datastream import StreamExecutionEnvironment
 
 

@@ -142,7 +142,7 @@ def test_program_chooses_its_exit_code(program: WriteProgram, code: str, expecte
 
 def test_ctrl_c_stops_a_running_program_with_code_130(program: WriteProgram) -> None:
     path = program(
-        "from tidegate.core.source import SourceFunction\n"
+        "from tidegate.core.source.source import SourceFunction\n"
         "import time\n"
         "class Forever(SourceFunction):\n"
         "    is_cancelled = False\n"

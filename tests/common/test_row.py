@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.common.row import Row, RowKind
-from tidegate.core.hashing import stable_hash
+from tidegate.core.key.hashing import stable_hash
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 PLAIN = st.integers() | st.text() | st.booleans() | st.none()

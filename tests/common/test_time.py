@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.common.time import Duration, Instant, Time
-from tidegate.core import duration
+from tidegate.core.time import duration
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tidegate.core.records import Progress, Record, Watermark, WatermarkStatus
+from tidegate.core.watermark.records import Progress, Record, Watermark, WatermarkStatus
 from tidegate.testing import ManualClock
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pyarrow.parquet
 import pytest
 
-from tidegate.core.sink import SinkContext
-from tidegate.core.time import MIN_TIME
+from tidegate.core.operator.sink import SinkContext
+from tidegate.core.time.millis import MIN_TIME
 from tidegate.datastream import Sink, StreamExecutionEnvironment
 from tidegate.datastream.sinks import FileSink, ForeachBatchSink
 from tidegate.errors import ClosedError, InvalidTypeError, InvalidValueError, UserCodeError

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tidegate.core.assign_watermarks import AssignWatermarksSpec
-from tidegate.core.identity import IdentitySpec
-from tidegate.core.sink import SinkSpec
-from tidegate.core.stateless import MapSpec
-from tidegate.core.strategy import WatermarkStrategy
+from tidegate.core.function.identity import IdentitySpec
+from tidegate.core.function.stateless import MapSpec
+from tidegate.core.operator.sink import SinkSpec
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.watermark.strategy import WatermarkStrategy
 from tidegate.datastream.sinks import CollectSink
 from tidegate.datastream.sources import CollectionSource
 from tidegate.errors import InvalidValueError

@@ -9,7 +9,7 @@ import pytest
 
 from tidegate import agg
 from tidegate.common import Time, WatermarkStrategy
-from tidegate.core.state_descriptors import MapStateDescriptor
+from tidegate.core.state.descriptors import MapStateDescriptor
 from tidegate.datastream import (
     CollectSink,
     KeyedBroadcastProcessFunction,

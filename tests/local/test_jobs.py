@@ -11,7 +11,7 @@ import pytest
 from tests.local.jobs import BY_SECOND_FIELD, WAIT, Endless, Lists, Tape, collect, local
 
 from tidegate.common import JobStatus, Time, WatermarkStrategy
-from tidegate.core.time import MAX_TIME
+from tidegate.core.time.millis import MAX_TIME
 from tidegate.datastream import (
     CloseableIterator,
     CollectSink,

@@ -9,7 +9,7 @@ import pytest
 from tests.local.jobs import WAIT, Lists, Tape, collect, local
 
 from tidegate.common import JobStatus, Time, Watermark, WatermarkStrategy
-from tidegate.core.time import MAX_TIME
+from tidegate.core.time.millis import MAX_TIME
 from tidegate.datastream import CoMapFunction, MapFunction, SourceFunction, TimeCharacteristic
 from tidegate.datastream.functions import SourceContext
 from tidegate.errors import UserCodeError

@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.oracle.script import Script, Step
 
-from tidegate.core.assigners import (
+from tidegate.core.time.duration import Time
+from tidegate.core.window.assigners import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
     SlidingEventTimeWindows,
@@ -17,7 +18,6 @@ from tidegate.core.assigners import (
     WindowAssigner,
     WindowStagger,
 )
-from tidegate.core.duration import Time
 
 ms = Time.milliseconds
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.oracle.script import Script, Step
 
-from tidegate.core.async_queue import AsyncQueue, Entry, OrderedQueue, UnorderedQueue
-from tidegate.core.async_retry import AsyncRetryStrategy
-from tidegate.core.records import Watermark
+from tidegate.core.function.async_queue import AsyncQueue, Entry, OrderedQueue, UnorderedQueue
+from tidegate.core.function.async_retry import AsyncRetryStrategy
+from tidegate.core.watermark.records import Watermark
 
 
 class Queue:

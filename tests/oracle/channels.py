@@ -7,10 +7,10 @@ from typing import Any
 
 from tests.oracle.script import Script, Step, shown
 
-from tidegate.core.alignment import AlignmentGroup, AlignmentParameters
-from tidegate.core.combine import CombinedWatermark
-from tidegate.core.records import WatermarkStatus
-from tidegate.core.valve import Rules, StatusWatermarkValve
+from tidegate.core.watermark.alignment import AlignmentGroup, AlignmentParameters
+from tidegate.core.watermark.combine import CombinedWatermark
+from tidegate.core.watermark.records import WatermarkStatus
+from tidegate.core.watermark.valve import Rules, StatusWatermarkValve
 
 _STATUS = {"idle": WatermarkStatus.IDLE, "active": WatermarkStatus.ACTIVE}
 

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 from tests.oracle.script import Script, Step
 
-from tidegate.core.duration import Time
-from tidegate.core.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor, TimestampedValue
-from tidegate.core.windows import GlobalWindow
+from tidegate.core.time.duration import Time
+from tidegate.core.window.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor, TimestampedValue
+from tidegate.core.window.windows import GlobalWindow
 
 
 def evictor(script: Script) -> Evictor:

@@ -7,7 +7,7 @@ from typing import Any
 from tests.oracle.comparison import Difference
 from tests.oracle.script import ERROR, Results, Script
 
-from tidegate.core.time import MAX_TIME, MIN_TIME
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 
 
 def without_waking(script: Script, results: Results) -> Results:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from tests.oracle.script import Script, Step, shown
 
-from tidegate.core.assign_watermarks import TimestampsAndWatermarksOperator
-from tidegate.core.duration import Time
-from tidegate.core.outputs import ChainedOutput
-from tidegate.core.records import Progress, Watermark, WatermarkStatus
-from tidegate.core.strategy import WatermarkStrategy
+from tidegate.core.operator.outputs import ChainedOutput
+from tidegate.core.time.duration import Time
+from tidegate.core.watermark.assign_watermarks import TimestampsAndWatermarksOperator
+from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
+from tidegate.core.watermark.strategy import WatermarkStrategy
 
 START = 1_000
 """Where Flink's side starts its clock."""

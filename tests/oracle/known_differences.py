@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from tests.oracle.script import ERROR, Results, Script
 
-from tidegate.core.time import MAX_TIME, MIN_TIME
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 
 
 class Known(NamedTuple):

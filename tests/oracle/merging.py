@@ -7,12 +7,12 @@ from typing import Any
 
 from tests.oracle.script import Script, Step
 
-from tidegate.core.assigners import EventTimeSessionWindows, MergingWindowAssigner
-from tidegate.core.merging import MergingWindowSet
-from tidegate.core.time import MIN_TIME
-from tidegate.core.trigger import Trigger
-from tidegate.core.triggers import EventTimeTrigger
-from tidegate.core.windows import TimeWindow
+from tidegate.core.time.millis import MIN_TIME
+from tidegate.core.window.assigners import EventTimeSessionWindows, MergingWindowAssigner
+from tidegate.core.window.merging import MergingWindowSet
+from tidegate.core.window.trigger import Trigger
+from tidegate.core.window.triggers import EventTimeTrigger
+from tidegate.core.window.windows import TimeWindow
 
 
 def spans(windows: Iterable[TimeWindow]) -> list[list[int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from tidegate.core.records import Progress, Watermark, WatermarkStatus
+from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
 from tidegate.errors import TidegateError
 
 Script = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.oracle.script import Script, Step
 
-from tidegate.core.time import MAX_TIME, MIN_TIME
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 
 LONG = 0.01
 """The share of scripts so long that heaps with lazy deletion are tidied up."""

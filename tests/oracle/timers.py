@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.oracle.script import ERROR, Results, Script, Step
 
-from tidegate.core.timers import MemoryTimerQueue, Timer, TimerService
+from tidegate.core.state.timers import MemoryTimerQueue, Timer, TimerService
 
 LONGEST_NAMESPACE = 3
 

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from tests.oracle.script import Script, Step
 
-from tidegate.core.duration import Time
-from tidegate.core.keyed_store import MemoryStore
-from tidegate.core.state import KeyedStateBackend
-from tidegate.core.timers import MemoryTimerQueue, Timer, TimerService
-from tidegate.core.trigger import Trigger
-from tidegate.core.triggers import (
+from tidegate.core.state.keyed_state import KeyedStateBackend
+from tidegate.core.state.keyed_store import MemoryStore
+from tidegate.core.state.timers import MemoryTimerQueue, Timer, TimerService
+from tidegate.core.time.duration import Time
+from tidegate.core.window.trigger import Trigger
+from tidegate.core.window.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
     CountTrigger,
@@ -24,8 +24,8 @@ from tidegate.core.triggers import (
     ProcessingTimeTrigger,
     PurgingTrigger,
 )
-from tidegate.core.window_contexts import TriggerContext
-from tidegate.core.windows import GlobalWindow, TimeWindow, Window
+from tidegate.core.window.window_contexts import TriggerContext
+from tidegate.core.window.windows import GlobalWindow, TimeWindow, Window
 
 ms = Time.milliseconds
 KEY = "key"

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.oracle.script import Script, Step
 
-from tidegate.core.time import MAX_TIME, MIN_TIME
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 
 ASSIGNERS = (
     "tumbling_event",

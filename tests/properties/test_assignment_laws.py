@@ -13,14 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegate.core.assign_watermarks import TimestampsAndWatermarksOperator
-from tidegate.core.legacy_assigners import BoundedOutOfOrdernessTimestampExtractor
-from tidegate.core.outputs import ChainedOutput, Output
-from tidegate.core.records import Progress, Record, Watermark, WatermarkStatus
-from tidegate.core.source_context import EventTimeContext, IngestionTimeContext, ProcessingTimeContext, SourceContext
-from tidegate.core.strategy import WatermarkStrategy
-from tidegate.core.time import MAX_TIME, MIN_TIME, add
-from tidegate.core.watermarks import WatermarkGenerator, WatermarkOutput
+from tidegate.core.operator.outputs import ChainedOutput, Output
+from tidegate.core.source.source_context import (
+    EventTimeContext,
+    IngestionTimeContext,
+    ProcessingTimeContext,
+    SourceContext,
+)
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME, add
+from tidegate.core.watermark.assign_watermarks import TimestampsAndWatermarksOperator
+from tidegate.core.watermark.generators import WatermarkGenerator, WatermarkOutput
+from tidegate.core.watermark.legacy_assigners import BoundedOutOfOrdernessTimestampExtractor
+from tidegate.core.watermark.records import Progress, Record, Watermark, WatermarkStatus
+from tidegate.core.watermark.strategy import WatermarkStrategy
 from tidegate.testing import ManualClock
 
 SKEW = 15

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from tidegate import agg
 from tidegate.common import WatermarkStrategy
-from tidegate.core import session_columns, sliced_windows
-from tidegate.core.columnar_operator import ORDER, SLICE, TIMESTAMP
-from tidegate.core.columnar_windows import ColumnarSpec, is_columnar
-from tidegate.core.groups import Groups
-from tidegate.core.output_tag import OutputTag
-from tidegate.core.session_columns import SessionColumnsOperator
-from tidegate.core.slices import Slices
-from tidegate.core.table_cache import TableCache
-from tidegate.core.window_operator import WindowSpec
+from tidegate.core.columnar import session_windows, sliced_windows
+from tidegate.core.columnar.columnar_operator import ORDER, SLICE, TIMESTAMP
+from tidegate.core.columnar.columnar_windows import ColumnarSpec, is_columnar
+from tidegate.core.columnar.groups import Groups
+from tidegate.core.columnar.session_windows import SessionColumnsOperator
+from tidegate.core.columnar.slices import Slices
+from tidegate.core.columnar.table_cache import TableCache
+from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.window.window_operator import WindowSpec
 from tidegate.datastream import StreamExecutionEnvironment
 from tidegate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from tidegate.errors import InvalidValueError
@@ -192,7 +192,7 @@ def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if request.param == "tiny limits":
         monkeypatch.setattr(sliced_windows, "MAX_ROWS", 3)
         monkeypatch.setattr(sliced_windows, "MAX_TABLES", 2)
-        monkeypatch.setattr(session_columns, "MAX_TABLES", 2)
+        monkeypatch.setattr(session_windows, "MAX_TABLES", 2)
         monkeypatch.setattr(TableCache, "put", lambda cache, name, stored: None)
 
 

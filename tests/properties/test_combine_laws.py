@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegate.core.combine import CombinedWatermark
-from tidegate.core.records import Progress, Watermark, WatermarkStatus
-from tidegate.core.time import MAX_TIME, MIN_TIME, saturate
-from tidegate.core.valve import Rules
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME, saturate
+from tidegate.core.watermark.combine import CombinedWatermark
+from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
+from tidegate.core.watermark.valve import Rules
 
 ACTIVE, IDLE = WatermarkStatus.ACTIVE, WatermarkStatus.IDLE
 

@@ -7,11 +7,11 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegate.core.alignment import AlignmentGroup, AlignmentParameters
-from tidegate.core.emitter import WatermarkEmitter
-from tidegate.core.lowest import LowestWatermark
-from tidegate.core.records import Progress, Watermark, WatermarkStatus
-from tidegate.core.time import MAX_TIME, MIN_TIME, add
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME, add
+from tidegate.core.watermark.alignment import AlignmentGroup, AlignmentParameters
+from tidegate.core.watermark.emitter import WatermarkEmitter
+from tidegate.core.watermark.lowest import LowestWatermark
+from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
 
 times = st.one_of(st.integers(-5, 30), st.sampled_from([MIN_TIME, MIN_TIME + 1, MAX_TIME - 1, MAX_TIME]))
 emissions = st.lists(st.one_of(times, st.sampled_from(["idle", "active"])), min_size=10, max_size=30)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegate.core.timers import MemoryTimerQueue, Timer, TimerService
+from tidegate.core.state.timers import MemoryTimerQueue, Timer, TimerService
 from tidegate.testing import ManualClock
 
 

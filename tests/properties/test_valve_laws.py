@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegate.core.records import Progress, Watermark, WatermarkStatus
-from tidegate.core.time import MAX_TIME, MIN_TIME, saturate
-from tidegate.core.valve import Rules, StatusWatermarkValve
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME, saturate
+from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
+from tidegate.core.watermark.valve import Rules, StatusWatermarkValve
 
 ACTIVE, IDLE = WatermarkStatus.ACTIVE, WatermarkStatus.IDLE
 

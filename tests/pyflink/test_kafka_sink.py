@@ -9,8 +9,8 @@ import pytest
 
 from tidegate.common import SimpleStringSchema
 from tidegate.common.serialization import SerializationSchema
-from tidegate.core.sink import SinkContext
-from tidegate.core.time import MIN_TIME
+from tidegate.core.operator.sink import SinkContext
+from tidegate.core.time.millis import MIN_TIME
 from tidegate.datastream import StreamExecutionEnvironment
 from tidegate.datastream.connectors.base import DeliveryGuarantee
 from tidegate.datastream.connectors.kafka import (

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from tidegate.core.columnar_operator import CHANNEL
-from tidegate.core.pane_log import MemoryBlobs
-from tidegate.core.table_cache import TableCache
+from tidegate.core.columnar.columnar_operator import CHANNEL
+from tidegate.core.columnar.pane_log import MemoryBlobs
+from tidegate.core.columnar.table_cache import TableCache
 from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import find_entries
 from tidegate.spark.entry_reader import EntryReader

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tidegate.core.records import Watermark
-from tidegate.core.sink import Sink, SinkContext
-from tidegate.core.time import MIN_TIME
+from tidegate.core.operator.sink import Sink, SinkContext
+from tidegate.core.time.millis import MIN_TIME
+from tidegate.core.watermark.records import Watermark
 from tidegate.datastream import StreamExecutionEnvironment
 from tidegate.errors import SnapshotError
 from tidegate.graph.plan import Plan

@@ -13,7 +13,7 @@ from tests.spark.in_process import Frame, InProcessJob, records
 
 from tidegate import agg
 from tidegate.common import WatermarkStrategy
-from tidegate.core.columnar_operator import CHANNEL
+from tidegate.core.columnar.columnar_operator import CHANNEL
 from tidegate.datastream import CollectSink, OutputTag, StreamExecutionEnvironment
 from tidegate.datastream.functions import ProcessWindowFunction
 from tidegate.datastream.window import (

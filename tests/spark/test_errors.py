@@ -128,7 +128,7 @@ def test_a_failure_in_a_function_says_the_users_line_once() -> None:
     traceback = """Traceback (most recent call last):
   File "/venv/lib/python3.11/site-packages/pyspark/python/lib/pyspark.zip/pyspark/worker.py", line 4, in main
     process()
-  File "/src/tidegate/core/stateless.py", line 20, in process_element
+  File "/src/tidegate/core/function/stateless.py", line 20, in process_element
     value = self._map(value)
   File "/app/orders.py", line 12, in <lambda>
     .map(lambda order: 1 // order)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tidegate.core.alignment import AlignmentParameters
+from tidegate.core.watermark.alignment import AlignmentParameters
 from tidegate.datastream.connectors.file_system import FileSource
 from tidegate.errors import InvalidTypeError, InvalidValueError, SnapshotError
 from tidegate.ingest.column_files import ColumnFiles, Limits

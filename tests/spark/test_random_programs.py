@@ -17,7 +17,7 @@ from tests.properties import programs
 from tests.properties.cases import Feed, Late, Mark, Program, Result, Script, Step
 from tests.properties.local_run import run as run_locally
 
-from tidegate.core.hashing import stable_hash
+from tidegate.core.key.hashing import stable_hash
 from tidegate.datastream import Sink, StreamExecutionEnvironment
 from tidegate.datastream.functions import SinkContext
 from tidegate.graph.nodes import Node

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tidegate.core.time import TimeCharacteristic
+from tidegate.core.time.millis import TimeCharacteristic
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.errors import SnapshotError
 from tidegate.graph.stream_graph import StreamGraph

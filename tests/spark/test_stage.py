@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.common import WatermarkStrategy
-from tidegate.core.pane_log import MemoryBlobs
-from tidegate.core.table_cache import TableCache
+from tidegate.core.columnar.pane_log import MemoryBlobs
+from tidegate.core.columnar.table_cache import TableCache
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.graph.plan import Plan
 from tidegate.spark.packing import Clock, Item

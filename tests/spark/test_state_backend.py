@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tidegate.core.hashing import stable_hash
-from tidegate.core.pane_log import MemoryBlobs
-from tidegate.core.timers import MemoryTimerQueue
+from tidegate.core.columnar.pane_log import MemoryBlobs
+from tidegate.core.key.hashing import stable_hash
+from tidegate.core.state.timers import MemoryTimerQueue
 from tidegate.spark import state_backend, timer_buckets
 from tidegate.spark.state_backend import BlobCache, BucketStore, bucket_of, parent_of
 from tidegate.spark.timer_buckets import TimerBuckets

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tidegate.common import Time, WatermarkStrategy
-from tidegate.core.time import MIN_TIME
+from tidegate.core.time.millis import MIN_TIME
 from tidegate.datastream import (
     AsyncFunction,
     BroadcastProcessFunction,

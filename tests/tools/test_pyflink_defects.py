@@ -5,7 +5,7 @@ from typing import Any
 
 from tidegate.common import Duration, Time, WatermarkStrategy
 from tidegate.common.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
-from tidegate.core.timestamps import TimestampAssigner
+from tidegate.core.watermark.timestamps import TimestampAssigner
 from tidegate.datastream import (
     AggregateFunction,
     DataStream,

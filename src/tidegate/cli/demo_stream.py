@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from tidegate.core.functions import ProcessWindowFunction
-from tidegate.core.output_tag import OutputTag
-from tidegate.core.records import Watermark
-from tidegate.core.sink import Sink, SinkContext
-from tidegate.core.source import SourceFunction
-from tidegate.core.source_context import SourceContext
-from tidegate.core.strategy import WatermarkStrategy
+from tidegate.core.function.functions import ProcessWindowFunction
+from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.operator.sink import Sink, SinkContext
+from tidegate.core.source.source import SourceFunction
+from tidegate.core.source.source_context import SourceContext
+from tidegate.core.watermark.records import Watermark
+from tidegate.core.watermark.strategy import WatermarkStrategy
 from tidegate.datastream.sources import FunctionSource
 from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows

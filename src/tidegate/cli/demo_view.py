@@ -27,7 +27,7 @@ from tidegate.cli.demo_stream import (
     Sale,
     late_with_one_watermark,
 )
-from tidegate.core.time import MAX_TIME, MIN_TIME
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 
 _RECENT: Final = 10
 _KINDS: Final = ("window ", "update ", "late ")

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from tidegate.cli.interception import MakeJob, intercepted
 from tidegate.common.job_status import JobStatus
-from tidegate.core.time import MAX_TIME, MIN_TIME
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 from tidegate.graph.stream_graph import StreamGraph
 
 NEVER: Final = "-"

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tidegate._refused import refusing
-from tidegate.core.time import MAX_TIME, MIN_TIME
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 
 MAX_LONG_VALUE = MAX_TIME
 MIN_LONG_VALUE = MIN_TIME

@@ -145,7 +145,7 @@ class Row:
         return hash(self.__stable_hash__())
 
     def __stable_hash__(self) -> tuple[Any, ...]:
-        """The fields, as `tidegate.core.hashing` hashes them; by name, because equal rows may differ in order."""
+        """The fields, as `tidegate.core.key.hashing` hashes them; by name, because equal rows may differ in order."""
         return tuple(self._values) if self._fields is None else tuple(self._by_name())
 
     def __reduce__(self) -> tuple[Any, ...]:

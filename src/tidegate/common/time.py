@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidegate.core.duration import Duration, Time
+from tidegate.core.time.duration import Duration, Time
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 __all__ = ["Duration", "Instant", "Time"]

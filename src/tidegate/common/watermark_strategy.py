@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING
 
 from tidegate._refused import refusing
-from tidegate.core.legacy_assigners import (
+from tidegate.core.watermark.generators import WatermarkGenerator, WatermarkOutput
+from tidegate.core.watermark.legacy_assigners import (
     AssignerWithPeriodicWatermarks,
     AssignerWithPunctuatedWatermarks,
     BoundedOutOfOrdernessTimestampExtractor,
 )
-from tidegate.core.records import Watermark, WatermarkStatus
-from tidegate.core.strategy import WatermarkStrategy
-from tidegate.core.timestamps import TimestampAssigner
-from tidegate.core.watermarks import WatermarkGenerator, WatermarkOutput
+from tidegate.core.watermark.records import Watermark, WatermarkStatus
+from tidegate.core.watermark.strategy import WatermarkStrategy
+from tidegate.core.watermark.timestamps import TimestampAssigner
 
 __all__ = [
     "AssignerWithPeriodicWatermarks",

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from tidegate._refused import refusing
-from tidegate.core.output_tag import DEAD_LETTERS, DeadLetter, OutputTag
-from tidegate.core.process import FunctionTimers as TimerService
-from tidegate.core.process import TimeDomain
-from tidegate.core.time import TimeCharacteristic
+from tidegate.core.function.process import FunctionTimers as TimerService
+from tidegate.core.function.process import TimeDomain
+from tidegate.core.operator.output_tag import DEAD_LETTERS, DeadLetter, OutputTag
+from tidegate.core.time.millis import TimeCharacteristic
 from tidegate.datastream.async_data_stream import AsyncDataStream
 from tidegate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
 from tidegate.datastream.checkpoint_config import CheckpointConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tidegate.core.fields import get_field
+from tidegate.core.function.fields import get_field
 
 
 def same(value: Any) -> Any:

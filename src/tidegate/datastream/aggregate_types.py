@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegate.common.typeinfo import SparkType
-from tidegate.core.aggregates import (
+from tidegate.core.function.aggregates import (
     Aggregate,
     CollectList,
     Count,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.core.async_io import AsyncSpec, OutputMode
-from tidegate.core.async_retry import AsyncRetryStrategy
-from tidegate.core.duration import DurationLike, non_negative_millis
+from tidegate.core.function.async_io import AsyncSpec, OutputMode
+from tidegate.core.function.async_retry import AsyncRetryStrategy
+from tidegate.core.time.duration import DurationLike, non_negative_millis
 from tidegate.datastream.data_stream import DataStream
 from tidegate.errors import InvalidTypeError
 

@@ -1,6 +1,6 @@
 """PyFlink's `pyflink.datastream.async_retry_strategies`."""
 
-from tidegate.core.async_retry import (
+from tidegate.core.function.async_retry import (
     ExponentialBackoffDelayRetryStrategy,
     FixedDelayRetryStrategy,
     NoRetryStrategy,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tidegate.core.connect import BroadcastSpec
-from tidegate.core.state_descriptors import MapStateDescriptor
+from tidegate.core.function.connect import BroadcastSpec
+from tidegate.core.state.descriptors import MapStateDescriptor
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.keyed_stream import KeyedStream
 from tidegate.errors import InvalidTypeError

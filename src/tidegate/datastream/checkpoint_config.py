@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegate.core.duration import Duration
+from tidegate.core.time.duration import Duration
 from tidegate.datastream.checkpointing_mode import CheckpointingMode
 from tidegate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from tidegate.errors import InvalidTypeError, InvalidValueError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tidegate.common.configuration import Configuration
-from tidegate.core.duration import non_negative_millis
+from tidegate.core.time.duration import non_negative_millis
 from tidegate.datastream.checkpointing_mode import CheckpointingMode
 from tidegate.datastream.execution_mode import RuntimeExecutionMode
 from tidegate.errors import InvalidValueError

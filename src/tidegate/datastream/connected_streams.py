@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.core.connect import CoProcessSpec
-from tidegate.core.functions import CoFlatMapFunction, CoMapFunction
+from tidegate.core.function.connect import CoProcessSpec
+from tidegate.core.function.functions import CoFlatMapFunction, CoMapFunction
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.keyed_stream import KeyedStream
 from tidegate.errors import InvalidTypeError, InvalidValueError

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tidegate._refused import refuse
 from tidegate.common.typeinfo import DeclaredType, as_type
-from tidegate.core.assign_watermarks import AssignWatermarksSpec
-from tidegate.core.fields import FieldKey
-from tidegate.core.functions import KeySelector, Partitioner, as_callable
-from tidegate.core.identity import IdentitySpec
-from tidegate.core.output_tag import OutputTag
-from tidegate.core.process import ProcessSpec
-from tidegate.core.sink import SinkSpec
-from tidegate.core.state_descriptors import MapStateDescriptor
-from tidegate.core.stateless import FilterSpec, FlatMapSpec, MapSpec
-from tidegate.core.strategy import WatermarkStrategy
-from tidegate.core.timestamps import ColumnTimestampAssigner
+from tidegate.core.function.fields import FieldKey
+from tidegate.core.function.functions import KeySelector, Partitioner, as_callable
+from tidegate.core.function.identity import IdentitySpec
+from tidegate.core.function.process import ProcessSpec
+from tidegate.core.function.stateless import FilterSpec, FlatMapSpec, MapSpec
+from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.operator.sink import SinkSpec
+from tidegate.core.state.descriptors import MapStateDescriptor
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.watermark.strategy import WatermarkStrategy
+from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.datastream._element_functions import CheckedKey, Projection, same
 from tidegate.datastream.aggregate_types import columns_of
 from tidegate.datastream.data_stream_sink import DataStreamSink
@@ -38,7 +38,7 @@ from tidegate.graph.nodes import (
 )
 
 if TYPE_CHECKING:
-    from tidegate.core.assigners import WindowAssigner
+    from tidegate.core.window.assigners import WindowAssigner
     from tidegate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from tidegate.datastream.closeable_iterator import CloseableIterator
     from tidegate.datastream.connected_streams import ConnectedStreams

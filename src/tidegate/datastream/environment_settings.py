@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NoReturn, Self
 
 from tidegate.common.configuration import Configuration
 from tidegate.common.execution_config import ExecutionConfig
-from tidegate.core.time import TimeCharacteristic
+from tidegate.core.time.millis import TimeCharacteristic
 from tidegate.datastream.checkpoint_config import CheckpointConfig
 from tidegate.datastream.checkpointing_mode import CheckpointingMode
 from tidegate.datastream.configuration_options import apply_options

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from tidegate.core.sink import Sink, SinkContext
+from tidegate.core.operator.sink import Sink, SinkContext
 from tidegate.datastream.part_files import PartFiles
 from tidegate.errors import ClosedError, InvalidTypeError, InvalidValueError
 

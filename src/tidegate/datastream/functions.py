@@ -3,16 +3,16 @@
 from typing import TYPE_CHECKING
 
 from tidegate._refused import refusing
-from tidegate.core.async_io import AsyncFunction
-from tidegate.core.async_retry import AsyncRetryPredicate, AsyncRetryStrategy
-from tidegate.core.connect import (
+from tidegate.core.function.async_io import AsyncFunction
+from tidegate.core.function.async_retry import AsyncRetryPredicate, AsyncRetryStrategy
+from tidegate.core.function.connect import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
     CoProcessFunction,
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
 )
-from tidegate.core.functions import (
+from tidegate.core.function.functions import (
     AggregateFunction,
     AllWindowFunction,
     CoFlatMapFunction,
@@ -31,13 +31,13 @@ from tidegate.core.functions import (
     ReduceFunction,
     WindowFunction,
 )
-from tidegate.core.interval_join import ProcessJoinFunction
-from tidegate.core.process import FunctionTimers as TimerService
-from tidegate.core.process import KeyedProcessFunction, ProcessFunction
-from tidegate.core.runtime_context import KeyedStateStore, RuntimeContext
-from tidegate.core.sink import Sink, SinkContext
-from tidegate.core.source import SourceFunction
-from tidegate.core.source_context import SourceContext
+from tidegate.core.function.interval_join import ProcessJoinFunction
+from tidegate.core.function.process import FunctionTimers as TimerService
+from tidegate.core.function.process import KeyedProcessFunction, ProcessFunction
+from tidegate.core.operator.runtime_context import KeyedStateStore, RuntimeContext
+from tidegate.core.operator.sink import Sink, SinkContext
+from tidegate.core.source.source import SourceFunction
+from tidegate.core.source.source_context import SourceContext
 
 __all__ = [
     "AggregateFunction",

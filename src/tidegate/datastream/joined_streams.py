@@ -6,11 +6,11 @@ import copy
 from collections.abc import Callable
 from typing import Any, Self
 
-from tidegate.core.assigners import WindowAssigner
-from tidegate.core.duration import DurationLike, as_millis
-from tidegate.core.interval_join import IntervalJoinSpec, ProcessJoinFunction
-from tidegate.core.output_tag import OutputTag
-from tidegate.core.window_join import CoGroupWindow, JoinWindow, TaggedKey, TagInput
+from tidegate.core.function.interval_join import IntervalJoinSpec, ProcessJoinFunction
+from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.time.duration import DurationLike, as_millis
+from tidegate.core.window.assigners import WindowAssigner
+from tidegate.core.window.window_join import CoGroupWindow, JoinWindow, TaggedKey, TagInput
 from tidegate.datastream.data_stream import DataStream, as_key_selector
 from tidegate.datastream.keyed_stream import KeyedStream
 from tidegate.datastream.windowed_stream import WindowedStream
@@ -161,7 +161,7 @@ class JoinWindows:
 
 
 def _tag(index: int) -> Any:
-    from tidegate.core.stateless import MapSpec
+    from tidegate.core.function.stateless import MapSpec
 
     return MapSpec(TagInput(index))
 

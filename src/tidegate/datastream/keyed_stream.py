@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tidegate.core.assigners import (
+from tidegate.core.function.fields import Field, FieldReducer
+from tidegate.core.function.functions import FilterFunction, FlatMapFunction, MapFunction, as_callable, is_stateful
+from tidegate.core.function.process import KeyedProcessFunction, KeyedProcessSpec
+from tidegate.core.function.rolling import RollingReduceSpec
+from tidegate.core.time.duration import DurationLike
+from tidegate.core.time.millis import TimeCharacteristic
+from tidegate.core.window.assigners import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
-from tidegate.core.duration import DurationLike
-from tidegate.core.fields import Field, FieldReducer
-from tidegate.core.functions import FilterFunction, FlatMapFunction, MapFunction, as_callable, is_stateful
-from tidegate.core.process import KeyedProcessFunction, KeyedProcessSpec
-from tidegate.core.rolling import RollingReduceSpec
-from tidegate.core.time import TimeCharacteristic
 from tidegate.datastream.data_stream import DataStream
 from tidegate.errors import InvalidTypeError, UnsupportedError
 from tidegate.graph.nodes import Input, KeyBy

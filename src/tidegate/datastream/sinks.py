@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tidegate.core.sink import Sink, SinkContext
+from tidegate.core.operator.sink import Sink, SinkContext
 from tidegate.datastream.file_sink import FileSink
 from tidegate.errors import InvalidTypeError
 

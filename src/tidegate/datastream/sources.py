@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tidegate.common.typeinfo import TypeInformation
-from tidegate.core.source import Source, SourceFunction
+from tidegate.core.source.source import Source, SourceFunction
 from tidegate.errors import InvalidTypeError, InvalidValueError, UserCodeError
 
 __all__ = ["CollectionSource", "FunctionSource", "NumberSequenceSource", "SocketTextSource", "Source"]

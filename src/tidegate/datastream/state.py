@@ -3,8 +3,16 @@
 from typing import TYPE_CHECKING
 
 from tidegate._refused import refusing
-from tidegate.core.broadcast_state import BroadcastState, ReadOnlyBroadcastState
-from tidegate.core.state import (
+from tidegate.core.state.broadcast_state import BroadcastState, ReadOnlyBroadcastState
+from tidegate.core.state.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
+from tidegate.core.state.keyed_state import (
     AggregatingState,
     AppendingState,
     ListState,
@@ -14,15 +22,7 @@ from tidegate.core.state import (
     State,
     ValueState,
 )
-from tidegate.core.state_descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
-from tidegate.core.ttl import StateTtlConfig
+from tidegate.core.state.ttl import StateTtlConfig
 
 __all__ = [
     "AggregatingState",

@@ -10,11 +10,11 @@ from tidegate.common.configuration import Configuration
 from tidegate.common.ddl import columns_ddl
 from tidegate.common.job_execution_result import JobExecutionResult
 from tidegate.common.typeinfo import DeclaredType, as_type
-from tidegate.core.dataframe_source import DataFrameSource
-from tidegate.core.source import Source
-from tidegate.core.strategy import NoWatermarks, WatermarkStrategy
-from tidegate.core.time import TimeCharacteristic
-from tidegate.core.timestamps import RecordTimestampAssigner
+from tidegate.core.source.dataframe_source import DataFrameSource
+from tidegate.core.source.source import Source
+from tidegate.core.time.millis import TimeCharacteristic
+from tidegate.core.watermark.strategy import NoWatermarks, WatermarkStrategy
+from tidegate.core.watermark.timestamps import RecordTimestampAssigner
 from tidegate.datastream.closeable_iterator import CloseableIterator
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.environment_settings import EnvironmentSettings, Runtime, choose_runtime

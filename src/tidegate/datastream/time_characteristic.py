@@ -1,5 +1,5 @@
 """`TimeCharacteristic`, which PyFlink 2 no longer has and older programs set."""
 
-from tidegate.core.time import TimeCharacteristic
+from tidegate.core.time.millis import TimeCharacteristic
 
 __all__ = ["TimeCharacteristic"]

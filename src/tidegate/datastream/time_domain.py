@@ -1,5 +1,5 @@
 """PyFlink's `pyflink.datastream.time_domain`."""
 
-from tidegate.core.process import TimeDomain
+from tidegate.core.function.process import TimeDomain
 
 __all__ = ["TimeDomain"]

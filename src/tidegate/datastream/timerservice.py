@@ -1,5 +1,5 @@
 """PyFlink's `pyflink.datastream.timerservice`."""
 
-from tidegate.core.process import FunctionTimers as TimerService
+from tidegate.core.function.process import FunctionTimers as TimerService
 
 __all__ = ["TimerService"]

@@ -1,6 +1,6 @@
 """PyFlink's `pyflink.datastream.window`: windows, assigners, triggers, evictors."""
 
-from tidegate.core.assigners import (
+from tidegate.core.window.assigners import (
     CountSlidingWindowAssigner,
     CountTumblingWindowAssigner,
     DynamicEventTimeSessionWindows,
@@ -17,9 +17,9 @@ from tidegate.core.assigners import (
     WindowAssigner,
     WindowStagger,
 )
-from tidegate.core.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor, TimestampedValue
-from tidegate.core.trigger import Trigger, TriggerResult
-from tidegate.core.triggers import (
+from tidegate.core.window.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor, TimestampedValue
+from tidegate.core.window.trigger import Trigger, TriggerResult
+from tidegate.core.window.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
     CountTrigger,
@@ -31,7 +31,7 @@ from tidegate.core.triggers import (
     ProcessingTimeTrigger,
     PurgingTrigger,
 )
-from tidegate.core.windows import CountWindow, GlobalWindow, TimeWindow, Window
+from tidegate.core.window.windows import CountWindow, GlobalWindow, TimeWindow, Window
 from tidegate.datastream.window_serializers import CountWindowSerializer, GlobalWindowSerializer, TimeWindowSerializer
 
 __all__ = [

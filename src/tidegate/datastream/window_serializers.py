@@ -6,7 +6,7 @@ import pickle
 from typing import IO, TypeVar
 
 from tidegate.common.serializer import TypeSerializer
-from tidegate.core.windows import CountWindow, GlobalWindow, TimeWindow
+from tidegate.core.window.windows import CountWindow, GlobalWindow, TimeWindow
 from tidegate.errors import InvalidTypeError
 
 W = TypeVar("W", TimeWindow, CountWindow, GlobalWindow)

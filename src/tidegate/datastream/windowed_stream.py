@@ -7,23 +7,23 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from tidegate.common.row import Row
-from tidegate.core.aggregates import Aggregate, CombinedAggregate
-from tidegate.core.assigners import (
+from tidegate.core.function.aggregates import Aggregate, CombinedAggregate
+from tidegate.core.function.fields import Field, FieldKey, FieldReducer
+from tidegate.core.function.functions import ProcessAllWindowFunction, ProcessWindowFunction
+from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.time.duration import DurationLike, non_negative_millis
+from tidegate.core.window.assigners import (
     CountSlidingWindowAssigner,
     CountTumblingWindowAssigner,
     SlidingWindows,
     WindowAssigner,
 )
-from tidegate.core.duration import DurationLike, non_negative_millis
-from tidegate.core.evictors import Evictor
-from tidegate.core.fields import Field, FieldKey, FieldReducer
-from tidegate.core.functions import ProcessAllWindowFunction, ProcessWindowFunction
-from tidegate.core.output_tag import OutputTag
-from tidegate.core.trigger import Trigger
-from tidegate.core.triggers import check_trigger
-from tidegate.core.window_functions import AggregatedContents, ListContents, ReducedContents, WindowContents
-from tidegate.core.window_operator import WindowSpec
-from tidegate.core.windows import TimeWindow
+from tidegate.core.window.evictors import Evictor
+from tidegate.core.window.trigger import Trigger
+from tidegate.core.window.triggers import check_trigger
+from tidegate.core.window.window_functions import AggregatedContents, ListContents, ReducedContents, WindowContents
+from tidegate.core.window.window_operator import WindowSpec
+from tidegate.core.window.windows import TimeWindow
 from tidegate.datastream.aggregate_types import aggregate_columns
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.keyed_stream import KeyedStream

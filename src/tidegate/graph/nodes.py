@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tidegate.core.operator import Operator
+from tidegate.core.operator.operator import Operator
 
 
 class OperatorSpec(Protocol):

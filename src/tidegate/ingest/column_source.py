@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from tidegate.core.source import Source
+from tidegate.core.source.source import Source
 
 RECORD_TIME: Final = "__record_time"
 """The column with the timestamp that a record has by itself, in milliseconds."""

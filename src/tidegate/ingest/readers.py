@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tidegate.core.records import Watermark
-from tidegate.core.source import Source, SourceFunction
-from tidegate.core.source_context import SourceContext
+from tidegate.core.source.source import Source, SourceFunction
+from tidegate.core.source.source_context import SourceContext
+from tidegate.core.watermark.records import Watermark
 from tidegate.errors import ClosedError, TidegateError, UserCodeError
 
 Call = Callable[[SourceContext], None]

@@ -8,7 +8,7 @@ from typing import Any
 
 import cloudpickle
 
-from tidegate.core.snapshot import Snapshot
+from tidegate.core.state.snapshot import Snapshot
 from tidegate.errors import SnapshotError
 
 _FILE = "local.snapshot"

@@ -7,7 +7,7 @@ from typing import Any
 
 import cloudpickle
 
-from tidegate.core.sink import SinkSpec
+from tidegate.core.operator.sink import SinkSpec
 
 
 def spec_of_subtask(spec: Any, index: int) -> Any:

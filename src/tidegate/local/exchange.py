@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from tidegate.core.hashing import stable_hash
-from tidegate.core.operator import Accept
-from tidegate.core.records import Watermark, WatermarkStatus
-from tidegate.core.task import Task
+from tidegate.core.key.hashing import stable_hash
+from tidegate.core.operator.operator import Accept
+from tidegate.core.operator.task import Task
+from tidegate.core.watermark.records import Watermark, WatermarkStatus
 from tidegate.errors import InvalidValueError, TidegateError, UserCodeError
 from tidegate.graph.nodes import Broadcast, Custom, Forward, KeyBy, Partitioning, Rebalance
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tidegate.core.operator import Operator
-from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.source_context import SourceContext, create_source_context
-from tidegate.core.time import Clock, TimeCharacteristic
+from tidegate.core.operator.operator import Operator
+from tidegate.core.source.source_context import SourceContext, create_source_context
+from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.time.millis import Clock, TimeCharacteristic
 from tidegate.graph.nodes import SourceNode
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.ingest.readers import ChannelReader, ThreadReader, create_reader, read_in_turn

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidegate.core.alignment import AlignmentGroup, AlignmentParameters
-from tidegate.core.assign_watermarks import AssignWatermarksOperator, AssignWatermarksSpec
-from tidegate.core.time import Clock
+from tidegate.core.time.millis import Clock
+from tidegate.core.watermark.alignment import AlignmentGroup, AlignmentParameters
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksOperator, AssignWatermarksSpec
 from tidegate.graph.nodes import ChainNode, Node, SourceNode
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.local.topology import Topology

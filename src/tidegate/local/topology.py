@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tidegate.core.metric_group import MetricGroup
-from tidegate.core.operator import Operator, OperatorContext, TaskOperator
-from tidegate.core.outputs import OperatorOutput, Receiver, TypedReceiver
-from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.task import Task
-from tidegate.core.time import Clock
+from tidegate.core.operator.metric_group import MetricGroup
+from tidegate.core.operator.operator import Operator, OperatorContext, TaskOperator
+from tidegate.core.operator.outputs import OperatorOutput, Receiver, TypedReceiver
+from tidegate.core.operator.task import Task
+from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.time.millis import Clock
 from tidegate.errors import InvalidTypeError, SnapshotError
 from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
 from tidegate.graph.stream_graph import StreamGraph

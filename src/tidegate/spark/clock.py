@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tidegate.core.assign_watermarks import AssignWatermarksSpec
-from tidegate.core.assigners import GlobalWindows
-from tidegate.core.connect import BroadcastSpec, CoProcessSpec
-from tidegate.core.process import KeyedProcessSpec
-from tidegate.core.trigger import Trigger
-from tidegate.core.triggers import (
+from tidegate.core.function.connect import BroadcastSpec, CoProcessSpec
+from tidegate.core.function.process import KeyedProcessSpec
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.window.assigners import GlobalWindows
+from tidegate.core.window.trigger import Trigger
+from tidegate.core.window.triggers import (
     ContinuousEventTimeTrigger,
     CountTrigger,
     DeltaTrigger,
@@ -16,7 +16,7 @@ from tidegate.core.triggers import (
     NeverTrigger,
     PurgingTrigger,
 )
-from tidegate.core.window_operator import WindowSpec
+from tidegate.core.window.window_operator import WindowSpec
 from tidegate.graph.nodes import Node
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.spark.stage_options import TICK_MILLIS

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.core.columnar_operator import CHANNEL, ORDER
+from tidegate.core.columnar.columnar_operator import CHANNEL, ORDER
 from tidegate.errors import InvalidValueError
 
 SEQUENCE: Final = "__sequence"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from tidegate.core.dataframe_source import DataFrameSource
+from tidegate.core.source.dataframe_source import DataFrameSource
 from tidegate.graph.nodes import SourceNode
 from tidegate.ingest.column_files import ColumnFiles
 from tidegate.ingest.kafka_topics import KafkaTopics

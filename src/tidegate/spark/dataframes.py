@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from tidegate.core.columnar_operator import CHANNEL
-from tidegate.core.dataframe_source import DataFrameSource
+from tidegate.core.columnar.columnar_operator import CHANNEL
+from tidegate.core.source.dataframe_source import DataFrameSource
 from tidegate.graph.nodes import SourceNode
 from tidegate.spark.columns import SEQUENCE
 from tidegate.spark.entry import Entry

@@ -16,12 +16,12 @@ from pyspark.sql import Row
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from tidegate.core.assign_watermarks import AssignWatermarksSpec
-from tidegate.core.columnar_windows import ColumnarSpec, is_columnar, is_key
-from tidegate.core.dataframe_source import DataFrameSource
-from tidegate.core.fields import FieldKey
-from tidegate.core.strategy import Ascending, Bounded, NoWatermarks, WatermarkStrategy
-from tidegate.core.timestamps import ColumnTimestampAssigner
+from tidegate.core.columnar.columnar_windows import ColumnarSpec, is_columnar, is_key
+from tidegate.core.function.fields import FieldKey
+from tidegate.core.source.dataframe_source import DataFrameSource
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.watermark.strategy import Ascending, Bounded, NoWatermarks, WatermarkStrategy
+from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.graph.nodes import ChainNode, KeyBy, SourceNode, TaskNode
 from tidegate.graph.plan import Plan
 from tidegate.ingest.column_source import ColumnSource

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tidegate.core.assign_watermarks import AssignWatermarksOperator
-from tidegate.core.columnar_operator import CHANNEL, ORDER, TIMESTAMP, ColumnarOperator
-from tidegate.core.columnar_windows import ColumnarSpec
-from tidegate.core.operator import TaskOperator
-from tidegate.core.pane_log import decode_table
+from tidegate.core.columnar.columnar_operator import CHANNEL, ORDER, TIMESTAMP, ColumnarOperator
+from tidegate.core.columnar.columnar_windows import ColumnarSpec
+from tidegate.core.columnar.pane_log import decode_table
+from tidegate.core.operator.operator import TaskOperator
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksOperator
 from tidegate.graph.nodes import Node, TaskNode
 from tidegate.spark.columns import python_values, with_order
 from tidegate.spark.packing import Columns, Item, Join, Summary

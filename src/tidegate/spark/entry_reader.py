@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from tidegate.core.columnar_operator import CHANNEL, SLICE, TIMESTAMP
-from tidegate.core.columnar_windows import ColumnarSpec
-from tidegate.core.groups import Groups
-from tidegate.core.key_hashes import key_hashes
-from tidegate.core.pane_log import encode_in_parts
-from tidegate.core.slices import Slices
+from tidegate.core.columnar.columnar_operator import CHANNEL, SLICE, TIMESTAMP
+from tidegate.core.columnar.columnar_windows import ColumnarSpec
+from tidegate.core.columnar.groups import Groups
+from tidegate.core.columnar.key_hashes import key_hashes
+from tidegate.core.columnar.pane_log import encode_in_parts
+from tidegate.core.columnar.slices import Slices
 from tidegate.errors import InvalidValueError
 from tidegate.spark.archives import forget_archives
 from tidegate.spark.columns import SEQUENCE, millis

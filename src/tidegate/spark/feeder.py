@@ -7,12 +7,12 @@ import time
 from collections import defaultdict
 from typing import Any, Final
 
-from tidegate.core.dataframe_source import DataFrameSource
-from tidegate.core.hashing import stable_hash
-from tidegate.core.outputs import OperatorOutput
-from tidegate.core.records import Watermark, WatermarkStatus
-from tidegate.core.source_context import create_source_context
-from tidegate.core.time import Clock, TimeCharacteristic
+from tidegate.core.key.hashing import stable_hash
+from tidegate.core.operator.outputs import OperatorOutput
+from tidegate.core.source.dataframe_source import DataFrameSource
+from tidegate.core.source.source_context import create_source_context
+from tidegate.core.time.millis import Clock, TimeCharacteristic
+from tidegate.core.watermark.records import Watermark, WatermarkStatus
 from tidegate.graph.nodes import SourceNode
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.ingest.column_source import ColumnSource

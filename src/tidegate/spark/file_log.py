@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tidegate.core.alignment import AlignmentParameters, channels_to_read
-from tidegate.core.time import MIN_TIME, check_timestamp
-from tidegate.core.timestamps import to_millis
+from tidegate.core.time.millis import MIN_TIME, check_timestamp
+from tidegate.core.watermark.alignment import AlignmentParameters, channels_to_read
+from tidegate.core.watermark.timestamps import to_millis
 from tidegate.errors import SnapshotError
 from tidegate.ingest.column_files import ColumnFiles, Limits
 

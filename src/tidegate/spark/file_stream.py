@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from tidegate.core.alignment import AlignmentParameters
-from tidegate.core.hashing import stable_hash
-from tidegate.core.timestamps import ColumnTimestampAssigner
+from tidegate.core.key.hashing import stable_hash
+from tidegate.core.watermark.alignment import AlignmentParameters
+from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.errors import UnsupportedError
 from tidegate.graph.nodes import SourceNode
 from tidegate.ingest.column_files import ColumnFiles, Limits

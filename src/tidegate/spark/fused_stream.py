@@ -18,10 +18,10 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from tidegate.core.alignment import AlignmentParameters
-from tidegate.core.assign_watermarks import AssignWatermarksSpec
-from tidegate.core.columnar_operator import CHANNEL
-from tidegate.core.timestamps import TimestampAssigner
+from tidegate.core.columnar.columnar_operator import CHANNEL
+from tidegate.core.watermark.alignment import AlignmentParameters
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.watermark.timestamps import TimestampAssigner
 from tidegate.errors import UnsupportedError
 from tidegate.graph.nodes import SourceNode
 from tidegate.spark.columns import SEQUENCE

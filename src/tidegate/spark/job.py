@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tidegate.core.dataframe_source import DataFrameSource
-from tidegate.core.sink import SinkSpec
-from tidegate.core.time import Clock, TimeCharacteristic
+from tidegate.core.operator.sink import SinkSpec
+from tidegate.core.source.dataframe_source import DataFrameSource
+from tidegate.core.time.millis import Clock, TimeCharacteristic
 from tidegate.errors import ClosedError, InvalidValueError
 from tidegate.graph.nodes import ChainNode, SourceNode
 from tidegate.graph.plan import Plan

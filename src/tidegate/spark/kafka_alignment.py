@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegate.core.alignment import AlignmentParameters, channels_to_read
-from tidegate.core.time import MIN_TIME, check_timestamp
-from tidegate.core.timestamps import TimestampAssigner
+from tidegate.core.time.millis import MIN_TIME, check_timestamp
+from tidegate.core.watermark.alignment import AlignmentParameters, channels_to_read
+from tidegate.core.watermark.timestamps import TimestampAssigner
 from tidegate.ingest.kafka_client import KafkaClient
 from tidegate.ingest.kafka_offsets import Offsets
 from tidegate.ingest.kafka_topics import KafkaTopics

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.datasource import InputPartition
 
-from tidegate.core.hashing import stable_hash
+from tidegate.core.key.hashing import stable_hash
 from tidegate.errors import UnsupportedError
 from tidegate.graph.nodes import SourceNode
 from tidegate.ingest.column_source import RECORD_TIME

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import cloudpickle
 import pyarrow as pa
 
-from tidegate.core.pane_log import encode_in_parts
-from tidegate.core.records import Watermark, WatermarkStatus
+from tidegate.core.columnar.pane_log import encode_in_parts
+from tidegate.core.watermark.records import Watermark, WatermarkStatus
 from tidegate.errors import SnapshotError
 from tidegate.spark.pickling import dumps
 

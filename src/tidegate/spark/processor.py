@@ -10,7 +10,7 @@ from typing import Any, Final
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from tidegate.core.table_cache import TableCache
+from tidegate.core.columnar.table_cache import TableCache
 from tidegate.spark.archives import forget_archives
 from tidegate.spark.packing import Item, pack, unpack
 from tidegate.spark.routing import Target

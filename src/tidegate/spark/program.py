@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tidegate.core.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
 from tidegate.errors import SnapshotError
 from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
 from tidegate.graph.plan import Plan

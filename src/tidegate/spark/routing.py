@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from tidegate.core.hashing import stable_hash
-from tidegate.core.records import Watermark, WatermarkStatus
+from tidegate.core.key.hashing import stable_hash
+from tidegate.core.watermark.records import Watermark, WatermarkStatus
 from tidegate.errors import InvalidValueError, TidegateError, UserCodeError
 from tidegate.graph.nodes import (
     Broadcast,

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 
-from tidegate.core.columnar_operator import CHANNEL
-from tidegate.core.hashing import stable_hash
+from tidegate.core.columnar.columnar_operator import CHANNEL
+from tidegate.core.key.hashing import stable_hash
 from tidegate.errors import InvalidValueError
 from tidegate.ingest.column_source import RECORD_TIME
 from tidegate.spark.columns import SEQUENCE

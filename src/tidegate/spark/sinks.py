@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.core.columnar_operator import stamped_rows
-from tidegate.core.operator import OperatorContext
-from tidegate.core.outputs import OperatorOutput
-from tidegate.core.pane_log import decode_table
-from tidegate.core.records import Watermark, WatermarkStatus
-from tidegate.core.sink import SinkSpec
-from tidegate.core.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.time import MIN_TIME, Clock
-from tidegate.core.valve import StatusWatermarkValve
+from tidegate.core.columnar.columnar_operator import stamped_rows
+from tidegate.core.columnar.pane_log import decode_table
+from tidegate.core.operator.operator import OperatorContext
+from tidegate.core.operator.outputs import OperatorOutput
+from tidegate.core.operator.sink import SinkSpec
+from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.time.millis import MIN_TIME, Clock
+from tidegate.core.watermark.records import Watermark, WatermarkStatus
+from tidegate.core.watermark.valve import StatusWatermarkValve
 from tidegate.graph.nodes import ChainNode
 from tidegate.graph.plan import Plan
 from tidegate.spark.packing import METRICS_EDGE, Columns, Item, Order, unpack

@@ -10,15 +10,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from tidegate.core.hashing import stable_hash
-from tidegate.core.metric_group import MetricGroup, together
-from tidegate.core.operator import ChainOperator, Operator, OperatorContext, TaskOperator
-from tidegate.core.outputs import OperatorOutput, Receiver, TypedReceiver
-from tidegate.core.pane_log import Blobs
-from tidegate.core.records import Watermark, WatermarkStatus
-from tidegate.core.sink import SinkSpec
-from tidegate.core.table_cache import TableCache
-from tidegate.core.task import Task
+from tidegate.core.columnar.pane_log import Blobs
+from tidegate.core.columnar.table_cache import TableCache
+from tidegate.core.key.hashing import stable_hash
+from tidegate.core.operator.metric_group import MetricGroup, together
+from tidegate.core.operator.operator import ChainOperator, Operator, OperatorContext, TaskOperator
+from tidegate.core.operator.outputs import OperatorOutput, Receiver, TypedReceiver
+from tidegate.core.operator.sink import SinkSpec
+from tidegate.core.operator.task import Task
+from tidegate.core.watermark.records import Watermark, WatermarkStatus
 from tidegate.errors import SnapshotError
 from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode
 from tidegate.spark.entry_channels import EntryChannels

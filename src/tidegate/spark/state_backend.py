@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import cloudpickle
 
-from tidegate.core.hashing import stable_hash
-from tidegate.core.pane_log import Blobs
-from tidegate.core.state import Slots
+from tidegate.core.columnar.pane_log import Blobs
+from tidegate.core.key.hashing import stable_hash
+from tidegate.core.state.keyed_state import Slots
 from tidegate.errors import SnapshotError
 from tidegate.spark.pickling import dumps
 

@@ -29,8 +29,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from tidegate.core.fields import get_field
-from tidegate.core.pane_log import decode_table
+from tidegate.core.columnar.pane_log import decode_table
+from tidegate.core.function.fields import get_field
 from tidegate.errors import InvalidTypeError, InvalidValueError
 from tidegate.spark.archives import forget_archives
 from tidegate.spark.packing import METRICS_EDGE, SINK_STAGE, Columns, Item, unpack

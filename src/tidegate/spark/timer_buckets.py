@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from typing import Any, Final
 
-from tidegate.core.timers import MemoryTimerQueue, Timer
+from tidegate.core.state.timers import MemoryTimerQueue, Timer
 from tidegate.spark.state_backend import BlobCache, bucket_of, parent_of
 
 _SPAN_BITS: Final = 14

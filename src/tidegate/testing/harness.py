@@ -14,27 +14,33 @@ from typing import Any, Self
 
 import cloudpickle
 
-from tidegate.core.assign_watermarks import AssignWatermarksSpec
-from tidegate.core.async_io import AsyncFunction, AsyncSpec, OutputMode
-from tidegate.core.connect import (
+from tidegate.core.function.async_io import AsyncFunction, AsyncSpec, OutputMode
+from tidegate.core.function.connect import (
     BroadcastSpec,
     CoProcessFunction,
     CoProcessSpec,
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
 )
-from tidegate.core.functions import CoFlatMapFunction, CoMapFunction, FilterFunction, FlatMapFunction, MapFunction
-from tidegate.core.metric_group import MetricGroup
-from tidegate.core.operator import ChainOperator, Operator, OperatorContext, TaskOperator
-from tidegate.core.output_tag import OutputTag
-from tidegate.core.outputs import OperatorOutput
-from tidegate.core.process import KeyedProcessFunction, KeyedProcessSpec, ProcessFunction, ProcessSpec
-from tidegate.core.records import Record, Watermark, WatermarkStatus
-from tidegate.core.snapshot import Snapshot
-from tidegate.core.state_descriptors import MapStateDescriptor
-from tidegate.core.stateless import FilterSpec, FlatMapSpec, MapSpec
-from tidegate.core.strategy import WatermarkStrategy
-from tidegate.core.task import Task
+from tidegate.core.function.functions import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    FilterFunction,
+    FlatMapFunction,
+    MapFunction,
+)
+from tidegate.core.function.process import KeyedProcessFunction, KeyedProcessSpec, ProcessFunction, ProcessSpec
+from tidegate.core.function.stateless import FilterSpec, FlatMapSpec, MapSpec
+from tidegate.core.operator.metric_group import MetricGroup
+from tidegate.core.operator.operator import ChainOperator, Operator, OperatorContext, TaskOperator
+from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.operator.outputs import OperatorOutput
+from tidegate.core.operator.task import Task
+from tidegate.core.state.descriptors import MapStateDescriptor
+from tidegate.core.state.snapshot import Snapshot
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.watermark.records import Record, Watermark, WatermarkStatus
+from tidegate.core.watermark.strategy import WatermarkStrategy
 from tidegate.datastream.data_stream import DataStream, as_key_selector
 from tidegate.errors import InvalidTypeError, InvalidValueError
 from tidegate.graph.nodes import ChainNode, KeyBy, TaskNode

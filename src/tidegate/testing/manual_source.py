@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tidegate.core.source import Source
+from tidegate.core.source.source import Source
 from tidegate.errors import InvalidTypeError
 
 

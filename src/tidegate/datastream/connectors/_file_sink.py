@@ -6,8 +6,8 @@ import time
 from typing import Any, NoReturn, Self
 
 from tidegate.common.serialization import Encoder
-from tidegate.core.sink import SinkContext
-from tidegate.core.time import MIN_TIME
+from tidegate.core.operator.sink import SinkContext
+from tidegate.core.time.millis import MIN_TIME
 from tidegate.datastream import file_sink
 from tidegate.datastream.connectors._file_buckets import BucketAssigner, BucketContext
 from tidegate.datastream.connectors._local_paths import as_local_path

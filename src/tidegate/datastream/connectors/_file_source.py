@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
 from tidegate.common.row import Row
-from tidegate.core.source import Source
+from tidegate.core.source.source import Source
 from tidegate.datastream.connectors._local_paths import as_local_path
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
 from tidegate.ingest.column_files import ColumnFiles, Limits

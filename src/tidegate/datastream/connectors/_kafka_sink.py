@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.core.sink import Sink, SinkContext
+from tidegate.core.operator.sink import Sink, SinkContext
 from tidegate.datastream.connectors._kafka_producer import KafkaProducer
 from tidegate.datastream.connectors._kafka_records import KafkaRecordSerializationSchema
 from tidegate.datastream.connectors.base import DeliveryGuarantee

@@ -6,8 +6,8 @@ import enum
 from typing import TYPE_CHECKING
 
 from tidegate._refused import refusing
-from tidegate.core.sink import Sink
-from tidegate.core.source import Source
+from tidegate.core.operator.sink import Sink
+from tidegate.core.source.source import Source
 
 __all__ = ["DeliveryGuarantee", "Sink", "Source"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tidegate.core.time import MAX_TIME, MIN_TIME
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 from tidegate.errors import TidegateError
 
 _COMMON_FIELDS = {"name", "kind", "steps"}

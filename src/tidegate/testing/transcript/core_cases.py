@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidegate.core.assign_watermarks import TimestampsAndWatermarksOperator
-from tidegate.core.combine import CombinedWatermark
-from tidegate.core.outputs import ChainedOutput
-from tidegate.core.records import Progress, Watermark, WatermarkStatus
-from tidegate.core.source_context import IngestionTimeContext
-from tidegate.core.strategy import Ascending, Bounded, NoWatermarks, PerEvent, WatermarkStrategy
-from tidegate.core.time import MAX_TIME
-from tidegate.core.valve import StatusWatermarkValve
+from tidegate.core.operator.outputs import ChainedOutput
+from tidegate.core.source.source_context import IngestionTimeContext
+from tidegate.core.time.millis import MAX_TIME
+from tidegate.core.watermark.assign_watermarks import TimestampsAndWatermarksOperator
+from tidegate.core.watermark.combine import CombinedWatermark
+from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
+from tidegate.core.watermark.strategy import Ascending, Bounded, NoWatermarks, PerEvent, WatermarkStrategy
+from tidegate.core.watermark.valve import StatusWatermarkValve
 from tidegate.errors import TidegateError
 from tidegate.testing.clock import ManualClock
 from tidegate.testing.transcript.case import Case, Failure, TranscriptError

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from tidegate.core.windows import TimeWindow
+from tidegate.core.window.windows import TimeWindow
 from tidegate.datastream.functions import (
     AggregateFunction,
     AsyncFunction,

@@ -6,10 +6,10 @@ from typing import Any
 
 import cloudpickle
 
-from tidegate.core.async_io import AsyncWaitOperator
-from tidegate.core.operator import Operator
-from tidegate.core.records import Watermark
-from tidegate.core.sink import Sink, SinkContext
+from tidegate.core.function.async_io import AsyncWaitOperator
+from tidegate.core.operator.operator import Operator
+from tidegate.core.operator.sink import Sink, SinkContext
+from tidegate.core.watermark.records import Watermark
 from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from tidegate.errors import TidegateError
 from tidegate.graph.nodes import Node

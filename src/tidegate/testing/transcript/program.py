@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tidegate.core.duration import Time
-from tidegate.core.output_tag import OutputTag
+from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.time.duration import Time
 from tidegate.datastream.async_data_stream import AsyncDataStream
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.window import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tidegate.core.records import Progress, Watermark, WatermarkStatus
+from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
 from tidegate.testing.transcript.case import Case
 
 _ACTIONS: Final = {

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegate.core.hashing import stable_hash
-from tidegate.core.records import Watermark
-from tidegate.core.sink import Sink, SinkContext
+from tidegate.core.key.hashing import stable_hash
+from tidegate.core.operator.sink import Sink, SinkContext
+from tidegate.core.watermark.records import Watermark
 from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from tidegate.errors import TidegateError
 from tidegate.graph.nodes import Node

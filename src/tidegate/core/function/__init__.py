@@ -1,0 +1,1 @@
+"""Functions of users and the operators around them."""

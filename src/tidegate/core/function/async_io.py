@@ -1,0 +1,266 @@
+"""Asynchronous requests: many on their way at once, answers in order or as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import inspect
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.core.function.async_queue import AsyncQueue, Entry, OrderedQueue, UnorderedQueue
+from tidegate.core.function.async_retry import AsyncRetryStrategy, NoRetryStrategy
+from tidegate.core.function.functions import Function
+from tidegate.core.function.process import check_methods
+from tidegate.core.operator.operator import ChainOperator, close_function, open_function
+from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.time.millis import add
+from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
+from tidegate.errors import InvalidTypeError, InvalidValueError, TidegateError, UserCodeError
+
+
+class AsyncFunction(Function):
+    """Asks for each element; the answer is a list of results."""
+
+    @abstractmethod
+    async def async_invoke(self, value: Any) -> list[Any]:
+        """Ask, and return the results."""
+
+    def timeout(self, value: Any) -> list[Any]:
+        """What to emit if no answer came in time; raises unless overridden."""
+        raise TimeoutError(f"async request for {value!r} timed out")
+
+
+class OutputMode(enum.Enum):
+    ORDERED = 0
+    UNORDERED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncSpec:
+    """An asynchronous operation as a value; times in milliseconds, timeout 0 for none."""
+
+    function: Any
+    mode: OutputMode
+    timeout: int
+    capacity: int = 100
+    retry: AsyncRetryStrategy = NoRetryStrategy()  # noqa: RUF009  # it has no state
+
+    def __post_init__(self) -> None:
+        check_methods(self.function, ("async_invoke",), "AsyncDataStream", "AsyncFunction")
+        if not inspect.iscoroutinefunction(self.function.async_invoke):
+            raise InvalidTypeError(
+                f"AsyncDataStream: {type(self.function).__name__}.async_invoke must be written as 'async def'"
+            )
+        if self.capacity < 1:
+            raise InvalidValueError(f"AsyncDataStream: capacity must be 1 or more, got {self.capacity}")
+        if self.timeout < 0:
+            raise InvalidValueError(f"AsyncDataStream: timeout must not be negative, got {self.timeout} ms")
+        if self.timeout == 0 and not isinstance(self.retry, NoRetryStrategy):
+            raise InvalidValueError("AsyncDataStream: retries need a timeout above 0, or they might never end")
+
+    def create(self) -> AsyncWaitOperator:
+        return AsyncWaitOperator(self)
+
+
+class AsyncWaitOperator(ChainOperator):
+    """Sends a request for each element and emits the answers.
+
+    Ordered: answers and watermarks leave in arrival order. Unordered: between two watermarks as they come, never
+    across one. The queue holds at most `capacity` entries, watermarks counted; what does not fit waits in a backlog.
+    With `is_blocking`, as runtimes use it, the operator waits for room before it takes the next element.
+
+    What has not left is part of the state and is asked again after a restart.
+    """
+
+    def __init__(self, spec: AsyncSpec, *, is_blocking: bool = True) -> None:
+        self._spec = spec
+        self._function = spec.function
+        self.is_blocking = is_blocking
+        self._queue: AsyncQueue = OrderedQueue() if spec.mode is OutputMode.ORDERED else UnorderedQueue()
+        self._backlog: deque[Entry] = deque()
+        self._in_flight: dict[Entry, None] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_ending: asyncio.Event | None = None
+
+    def open(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._is_ending = asyncio.Event()
+        open_function(self._function, self.runtime_context())
+        self._admit()
+        self._settle()
+
+    def close(self) -> None:
+        close_function(self._function)
+        if self._loop is not None:
+            tasks = [entry.task for entry in self._in_flight if entry.task is not None]
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+            self._loop.close()
+            self._loop = None
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        self._take(Entry(value, timestamp))
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        if watermark.is_end and self._is_ending is not None:
+            self._is_ending.set()
+        self._take(Entry(None, None, watermark))
+        if watermark.is_end and self.is_blocking:
+            self.drain()
+
+    def process_status(self, status: WatermarkStatus) -> None:
+        self._take(Entry(None, None, status))
+
+    def on_clock(self) -> None:
+        now = self.context.clock()
+        for entry in list(self._in_flight):
+            if entry.deadline is not None and entry.deadline < now:
+                self._time_out(entry)
+        self._settle()
+
+    def next_clock_time(self) -> int | None:
+        return min((entry.deadline for entry in self._in_flight if entry.deadline is not None), default=None)
+
+    def poll(self) -> None:
+        """Let the requests run for a moment and emit what is ready."""
+        if self._in_flight:
+            self._spin()
+            self._settle()
+
+    def drain(self) -> None:
+        """Wait until every request has been answered and has left."""
+        while self._in_flight or self._backlog:
+            self._wait()
+
+    def snapshot(self) -> Snapshot:
+        waiting = [*self._queue.entries(), *self._backlog]
+        return make_snapshot(
+            "async",
+            1,
+            base=super().snapshot(),
+            waiting=[[e.value, e.timestamp, _saved(e.progress)] for e in waiting],
+        )
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        fields = open_snapshot(snapshot, "async", 1)
+        super().restore(fields["base"])
+        self._backlog.extend(Entry(value, ts, _loaded(progress)) for value, ts, progress in fields["waiting"])
+
+    def _take(self, entry: Entry) -> None:
+        self._backlog.append(entry)
+        self._admit()
+        self._settle()
+        while self.is_blocking and self._backlog:
+            self._wait()
+
+    def _admit(self) -> None:
+        """Move what fits from the backlog into the queue, and send its requests."""
+        started = False
+        while self._backlog and len(self._queue) < self._spec.capacity:
+            entry = self._backlog.popleft()
+            self._queue.put(entry)
+            if entry.progress is None:
+                self._start(entry)
+                started = True
+        if started:
+            self._spin()
+
+    def _start(self, entry: Entry) -> None:
+        if self._spec.timeout:
+            entry.deadline = add(self.context.clock(), self._spec.timeout)
+        self._in_flight[entry] = None
+        assert self._loop is not None, "open() comes before the first element"
+        entry.task = self._loop.create_task(self._request(entry))
+
+    async def _request(self, entry: Entry) -> None:
+        assert self._is_ending is not None
+        strategy = self._spec.retry
+        predicate = strategy.get_retry_predicate()
+        attempt = 1
+        while True:
+            results: Any = None
+            failure: Exception | None = None
+            try:
+                results = await self._function.async_invoke(entry.value)
+            except Exception as error:
+                failure = error
+            check = predicate.result_predicate() if failure is None else predicate.exception_predicate()
+            wants_retry = check is not None and check(results if failure is None else failure)
+            if not wants_retry or self._is_ending.is_set() or not strategy.can_retry(attempt):
+                self._answer(entry, results, failure)
+                return
+            await self._pause(strategy.get_backoff_time_millis(attempt))
+            attempt += 1
+
+    async def _pause(self, milliseconds: int) -> None:
+        """Wait before a retry; at the end of input it is tried once more at once."""
+        assert self._is_ending is not None
+        try:
+            await asyncio.wait_for(self._is_ending.wait(), milliseconds / 1000)
+        except TimeoutError:
+            return
+
+    def _answer(self, entry: Entry, results: Any, error: BaseException | None) -> None:
+        if entry.complete(results, error):
+            self._in_flight.pop(entry, None)
+            self._queue.completed(entry)
+
+    def _time_out(self, entry: Entry) -> None:
+        if entry.task is not None:
+            entry.task.cancel()
+        try:
+            self._answer(entry, self._function.timeout(entry.value), None)
+        except Exception as error:
+            self._answer(entry, None, error)
+
+    def _settle(self) -> None:
+        """Emit what may leave; room in the queue lets the backlog in, which may let more leave."""
+        while (entry := self._queue.pop()) is not None:
+            if entry.error is not None:
+                raise self._failed(entry.error, entry.value) from entry.error
+            if entry.progress is not None:
+                self.output.emit(entry.progress)
+            else:
+                self.emit(entry.results, entry.timestamp)
+            if self._backlog:
+                self._admit()
+
+    def _failed(self, error: BaseException, value: Any) -> Exception:
+        if isinstance(error, TidegateError):
+            return error
+        return UserCodeError(f"{self.name}: {type(error).__name__}: {error}, for the record {value!r}")
+
+    def _spin(self) -> None:
+        self._run(asyncio.sleep(0))
+
+    def _wait(self) -> None:
+        """Block until an answer comes or the next deadline passes."""
+        tasks = [entry.task for entry in self._in_flight]
+        if tasks:
+            deadline = self.next_clock_time()
+            timeout = None if deadline is None else max(deadline + 1 - self.context.clock(), 0) / 1000
+            self._run(asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED))
+        self._admit()
+        self.on_clock()
+
+    def _run(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        assert self._loop is not None, "open() comes before the first element"
+        self._loop.run_until_complete(coroutine)
+
+
+def _saved(progress: Progress | None) -> Any:
+    if progress is None:
+        return None
+    return progress.timestamp if isinstance(progress, Watermark) else progress.value
+
+
+def _loaded(saved: Any) -> Progress | None:
+    if saved is None:
+        return None
+    return WatermarkStatus(saved) if isinstance(saved, str) else Watermark(saved)

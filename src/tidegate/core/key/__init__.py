@@ -1,0 +1,1 @@
+"""Keys: their hashes, the same in every process."""

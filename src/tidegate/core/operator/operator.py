@@ -1,0 +1,298 @@
+"""Operators: what runs in a subtask. A runtime feeds them; they never know which one.
+
+There are two kinds. A `ChainOperator` keeps no keyed state and runs wherever its input does, once for each channel. A
+`TaskOperator` has inputs of its own, behind a shuffle: each of its subtasks gets the elements of its keys.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from tidegate.core.columnar.pane_log import Blobs, MemoryBlobs
+from tidegate.core.columnar.table_cache import TableCache
+from tidegate.core.operator.metric_group import MetricGroup
+from tidegate.core.operator.output_tag import DEAD_LETTERS, DeadLetter, OutputTag
+from tidegate.core.operator.outputs import OperatorOutput
+from tidegate.core.operator.runtime_context import RuntimeContext
+from tidegate.core.state.keyed_state import KeyedStateBackend
+from tidegate.core.state.keyed_store import KeyedStore, MemoryStore
+from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.state.timers import MemoryTimerQueue, Timer, TimerQueue, TimerService
+from tidegate.core.time.millis import Clock
+from tidegate.core.watermark.records import Watermark, WatermarkStatus
+from tidegate.errors import InvalidTypeError, TidegateError, UserCodeError
+
+
+@dataclass(slots=True)
+class OperatorContext:
+    """What a runtime gives to an operator."""
+
+    name: str
+    output: OperatorOutput
+    clock: Clock
+    subtask: int = 0
+    parallelism: int = 1
+    metrics: MetricGroup = field(default_factory=MetricGroup)
+    store: KeyedStore = field(default_factory=MemoryStore)
+    event_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
+    processing_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
+    blobs: Blobs = field(default_factory=MemoryBlobs)
+    tables: TableCache = field(default_factory=TableCache)
+    attempt: str = ""
+    """Names the run that stores blobs, where others that are lost may have stored their own before."""
+    job_parameters: Mapping[str, str] = field(default_factory=dict)
+    channel: str = ""
+    """The channel that an operator of a chain runs for, as its runtime names it."""
+    is_restart: bool = True
+    """Whether what is restored was saved by an earlier run, and not by the batch before."""
+
+
+class Operator(ABC):
+    """One subtask of one operator.
+
+    The runtime calls `setup`, then `restore` if there is a snapshot, then `open`, and in the end `close`.
+    """
+
+    def setup(self, context: OperatorContext) -> None:
+        self.context = context
+        self.name = context.name
+        self.output = context.output
+        context.metrics.gauge("current_output_watermark", lambda: self.output.current_watermark)
+
+    def open(self) -> None:
+        """Open the user's functions."""
+
+    def close(self) -> None:
+        """Close the user's functions."""
+
+    def abort(self) -> None:
+        """Close after a failure: what is not complete yet must not become visible."""
+        self.close()
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        """Time advanced on the input. What it causes is sent before the watermark itself."""
+        self.output.emit_watermark(watermark)
+
+    def process_status(self, status: WatermarkStatus) -> None:
+        self.output.emit_status(status)
+
+    def on_clock(self) -> None:
+        """The clock moved: fire what is due."""
+
+    def on_periodic_emit(self) -> None:
+        """The auto-watermark interval passed."""
+
+    def next_clock_time(self) -> int | None:
+        """The time that the clock must pass for something to be due, None if nothing waits for it."""
+        return None
+
+    def poll(self) -> None:
+        """The runtime has a moment: let what waits for the outside world go on."""
+
+    def drain(self) -> None:
+        """Wait until nothing is on its way to the outside world any more."""
+
+    def snapshot(self) -> Snapshot:
+        return make_snapshot("operator", 1, output=self.output.snapshot(), counters=self.context.metrics.counts())
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        fields = open_snapshot(snapshot, "operator", 1)
+        self.output.restore(fields["output"])
+        self.context.metrics.restore(fields["counters"])
+
+    def runtime_context(self, backend: KeyedStateBackend | None = None) -> RuntimeContext:
+        context = self.context
+        return RuntimeContext(
+            context.name, context.subtask, context.parallelism, context.metrics, backend, context.job_parameters
+        )
+
+    def emit(self, results: Iterable[Any] | None, timestamp: int | None) -> None:
+        """Send what a user's function returned or yielded; `tag, value` goes to a side output."""
+        if results is None:
+            return
+        self.check_results(results)
+        collect = self.output.collect
+        for item in results:
+            if item.__class__ is tuple and len(item) == 2 and item[0].__class__ is OutputTag:
+                self.output.collect_side(item[0].tag_id, item[1], timestamp)
+            else:
+                collect(item, timestamp)
+
+    def check_results(self, results: Any) -> None:
+        """Refuse what is no list of results, such as a text, which would fall apart into its letters."""
+        if isinstance(results, str | bytes | Mapping) or not hasattr(results, "__iter__"):
+            raise InvalidTypeError(
+                f"{self.name}: the function must yield its results or return a list of them, got {results!r}"
+            ).named(self.name)
+
+    def results_in_full(self, results: Iterable[Any] | None) -> list[Any] | None:
+        """All results at once, so that what fails while they are made fails here."""
+        if results is None:
+            return None
+        self.check_results(results)
+        return list(results)
+
+    def emit_for(self, value: Any, results: Iterable[Any] | None, timestamp: int | None) -> None:
+        """As `emit`, for results that may be made only now, while they are yielded."""
+        try:
+            self.emit(results, timestamp)
+        except Exception as error:
+            self.fail(error, value)
+
+    def emit_from(
+        self, process: Callable[[Any, Any], Any], value: Any, context: Any, timestamp: int | None, *, buries: bool
+    ) -> None:
+        """Emit what a process function makes of a record. If it fails the record is buried, or the job fails."""
+        try:
+            results = process(value, context)
+            if buries:
+                results = self.results_in_full(results)
+        except Exception as error:
+            if not buries:
+                self.fail(error, value)
+            self.bury(error, value, timestamp)
+            return
+        self.emit_for(value, results, timestamp)
+
+    def emit_side(self, tag: OutputTag, value: Any, timestamp: int | None) -> None:
+        if not isinstance(tag, OutputTag):
+            raise InvalidTypeError(f"{self.name}: output() takes an OutputTag, got {tag!r}").named(self.name)
+        self.output.collect_side(tag.tag_id, value, timestamp)
+
+    def fail(self, error: Exception, value: Any, what: str = "the record") -> NoReturn:
+        """Raise what user code raised as an error with the operator and the record; one that has them as it is."""
+        if not isinstance(error, TidegateError):
+            message = f"{self.name}: {type(error).__name__}: {error}, for {what} {value!r}"
+            raise UserCodeError(message) from error
+        named = error.named(self.name)
+        if named is error:
+            raise error
+        raise named from error
+
+    def bury(self, error: Exception, value: Any, timestamp: int | None) -> None:
+        """Send a record that cannot be processed to the dead letters."""
+        self.context.metrics.counter("num_dead_letters").inc()
+        letter = DeadLetter(self.name, value, timestamp, f"{type(error).__name__}: {error}")
+        self.output.collect_side(DEAD_LETTERS.tag_id, letter, timestamp)
+
+
+class ChainOperator(Operator):
+    """An operator without keyed state, called directly by the one before it."""
+
+    @abstractmethod
+    def process_element(self, value: Any, timestamp: int | None) -> None: ...
+
+
+Accept = Callable[[Any, Any, int | None], None]
+"""Takes `(key, value, timestamp)`; the key is None where the input is not keyed."""
+
+
+class TaskOperator(Operator):
+    """An operator with keyed state, timers and one or more inputs."""
+
+    def setup(self, context: OperatorContext) -> None:
+        super().setup(context)
+        self.state = KeyedStateBackend(context.store, context.clock)
+        self.timers = TimerService(
+            context.event_timers,
+            context.processing_timers,
+            context.clock,
+            on_event_time=self.on_event_time,
+            on_processing_time=self.on_processing_time,
+        )
+        context.metrics.gauge("num_fired_timers", lambda: self.timers.num_fired_timers)
+        context.metrics.gauge("num_pending_timers", lambda: len(context.event_timers) + len(context.processing_timers))
+
+    @abstractmethod
+    def inputs(self) -> tuple[Accept, ...]:
+        """What takes the elements of each input."""
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        self.advance_watermark(watermark)
+
+    def advance_watermark(self, watermark: Watermark, should_stop: Callable[[], bool] | None = None) -> bool:
+        """As `process_watermark`, interruptible between timers; True when the watermark was sent on."""
+        if not self.timers.advance_watermark(watermark.timestamp, should_stop):
+            return False
+        self.output.emit_watermark(watermark)
+        return True
+
+    def on_clock(self) -> None:
+        self.timers.advance_processing_time()
+
+    def next_clock_time(self) -> int | None:
+        return self.timers.processing_queue.next_timestamp()
+
+    def on_event_time(self, timer: Timer) -> None:
+        """An event-time timer fires."""
+
+    def on_processing_time(self, timer: Timer) -> None:
+        """A processing-time timer fires."""
+
+    def snapshot(self) -> Snapshot:
+        """Everything this subtask knows; a runtime that keeps state and timers elsewhere saves only the rest."""
+        self.state.release_key()
+        context = self.context
+        return make_snapshot(
+            "task",
+            1,
+            output=self.output.snapshot(),
+            counters=self.context.metrics.counts(),
+            current_watermark=self.timers.current_watermark,
+            num_fired_timers=self.timers.num_fired_timers,
+            state=_snapshot_of(context.store),
+            event_timers=_snapshot_of(context.event_timers),
+            processing_timers=_snapshot_of(context.processing_timers),
+            blobs=_snapshot_of(context.blobs),
+            own=self.snapshot_own(),
+        )
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        fields = open_snapshot(snapshot, "task", 1)
+        self.output.restore(fields["output"])
+        self.context.metrics.restore(fields["counters"])
+        self.timers.current_watermark = fields["current_watermark"]
+        self.timers.num_fired_timers = fields["num_fired_timers"]
+        context = self.context
+        for part, saved in (
+            (context.store, fields["state"]),
+            (context.event_timers, fields["event_timers"]),
+            (context.processing_timers, fields["processing_timers"]),
+            (context.blobs, fields["blobs"]),
+        ):
+            _restore_to(part, saved)
+        self.restore_own(fields["own"])
+
+    def snapshot_own(self) -> Any:
+        """What the operator keeps beside keyed state and timers."""
+        return None
+
+    def restore_own(self, own: Any) -> None:
+        """Take back what `snapshot_own` gave."""
+
+
+def _snapshot_of(part: Any) -> Any:
+    """The snapshot of a store or queue that is kept in memory; others are kept by their runtime."""
+    take = getattr(part, "snapshot", None)
+    return None if take is None else take()
+
+
+def _restore_to(part: Any, saved: Any) -> None:
+    if saved is not None:
+        part.restore(saved)
+
+
+def open_function(function: Any, context: RuntimeContext) -> None:
+    """Call `open` of a function that has one."""
+    opener = getattr(function, "open", None)
+    if callable(opener) and not isinstance(function, type):
+        opener(context)
+
+
+def close_function(function: Any) -> None:
+    closer = getattr(function, "close", None)
+    if callable(closer) and not isinstance(function, type):
+        closer()

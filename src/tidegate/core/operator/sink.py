@@ -1,0 +1,152 @@
+"""Sinks: where a stream ends. They see records and watermarks, and pass nothing on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from tidegate.core.function.process import check_methods
+from tidegate.core.operator.operator import ChainOperator, OperatorContext, close_function, open_function
+from tidegate.core.operator.runtime_context import RuntimeContext
+from tidegate.core.time.millis import MIN_TIME
+from tidegate.core.watermark.records import Watermark, WatermarkStatus
+
+
+class SinkContext(NamedTuple):
+    """What a sink learns with each record."""
+
+    record_timestamp: int | None
+    current_watermark: int
+
+    def timestamp(self) -> int | None:
+        return self.record_timestamp
+
+
+class SinkRuntimeContext(RuntimeContext):
+    """Given to `open` of a sink."""
+
+    def __init__(self, context: OperatorContext, operator_unique_id: str) -> None:
+        super().__init__(
+            context.name,
+            context.subtask,
+            context.parallelism,
+            context.metrics,
+            job_parameters=context.job_parameters,
+        )
+        self._operator_unique_id = operator_unique_id
+
+    def get_operator_unique_id(self) -> str:
+        """Names the sink among those of all jobs, the same after a restart; empty where a restart is a new job."""
+        return self._operator_unique_id
+
+
+class Sink(ABC):
+    """Write your own: `write` gets each value, `write_watermark` each watermark, after everything it covers.
+
+    Everything comes in batches: `begin_batch`, what was written, `flush`, `commit_batch`. On Spark a batch is a
+    micro-batch; after a crash the last one may come again, from its beginning, with the same id and the same values. A
+    sink that shows nothing before `commit_batch`, and what it has committed once only, is exactly once. In process the
+    whole run is one batch.
+    """
+
+    is_shared: ClassVar[bool] = True
+    """Whether one object takes the records of all subtasks; if not, every subtask opens a copy of its own."""
+
+    def open(self, runtime_context: Any) -> None:
+        """Called once before the first record, for each subtask."""
+
+    def begin_batch(self, batch_id: int) -> None:
+        """A batch begins; whatever was written and not committed is void."""
+
+    @abstractmethod
+    def write(self, value: Any, context: SinkContext) -> None: ...
+
+    def write_watermark(self, watermark: Watermark) -> None:
+        """No more records with a timestamp <= the watermark's will come."""
+
+    def flush(self) -> None:
+        """Everything so far is complete: the input ended, or a batch did."""
+
+    def commit_batch(self, batch_id: int) -> None:
+        """The batch is complete: make it visible, unless a batch with this id already is. Ids rise."""
+
+    def close(self) -> None:
+        """Called once after the last record, for each subtask; if the job failed, without `commit_batch` before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSpec:
+    sink: Any
+
+    def __post_init__(self) -> None:
+        check_methods(self.sink, ("write",), "sink_to", "Sink")
+
+    def create(self) -> SinkOperator:
+        return SinkOperator(self.sink)
+
+
+class SinkOperator(ChainOperator):
+    """Feeds a sink. A runtime that has batches says so before `open`, and begins and commits them itself."""
+
+    has_batches = False
+    unique_id = ""
+
+    def __init__(self, sink: Any) -> None:
+        self._sink = sink
+        self._watermark = MIN_TIME
+
+    def open(self) -> None:
+        open_function(self._sink, SinkRuntimeContext(self.context, self.unique_id))
+        if self._keeps_batch:
+            self.begin_batch(0)
+
+    def close(self) -> None:
+        # Sinks are closed when nothing is on its way to any of them: the first subtask of a shared one can commit.
+        try:
+            if self._keeps_batch:
+                self.commit_batch(0)
+            elif not self.has_batches:
+                self._call("flush")
+        finally:
+            close_function(self._sink)
+
+    def abort(self) -> None:
+        close_function(self._sink)
+
+    def begin_batch(self, batch_id: int) -> None:
+        self._call("begin_batch", batch_id)
+
+    def commit_batch(self, batch_id: int) -> None:
+        self._call("flush")
+        self._call("commit_batch", batch_id)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        try:
+            self._sink.write(value, SinkContext(timestamp, self._watermark))
+        except Exception as error:
+            self.fail(error, value)
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        self._watermark = watermark.timestamp
+        self._call("write_watermark", watermark)
+        self.output.emit_watermark(watermark)
+
+    def process_status(self, status: WatermarkStatus) -> None:
+        self.output.emit_status(status)
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        super().restore(snapshot)
+        self._watermark = self.output.current_watermark
+
+    @property
+    def _keeps_batch(self) -> bool:
+        """Whether this is the operator that makes a run without batches one batch of its sink."""
+        return not self.has_batches and (self.context.subtask == 0 or not getattr(self._sink, "is_shared", True))
+
+    def _call(self, method: str, *arguments: Any) -> None:
+        """Call what a sink has; one that is no `Sink` needs nothing but `write`."""
+        call = getattr(self._sink, method, None)
+        if callable(call):
+            call(*arguments)

@@ -1,0 +1,1 @@
+"""Sources: where data enters, and what a source may do with time."""

@@ -1,0 +1,1 @@
+"""What operators remember: keyed state, timers, snapshots."""

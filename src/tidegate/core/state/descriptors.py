@@ -1,0 +1,73 @@
+"""State descriptors: the name and kind of a state, as a user declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tidegate.core.function.functions import as_aggregate_function, as_reduce_function
+from tidegate.core.state.ttl import StateTtlConfig
+from tidegate.errors import InvalidTypeError, InvalidValueError
+
+
+class StateDescriptor:
+    """Base of all descriptors. The type is a hint; values are kept as they are."""
+
+    def __init__(self, name: str, type_info: Any = None) -> None:
+        if not isinstance(name, str) or not name:
+            raise InvalidValueError(f"a state needs a name, got {name!r}")
+        self.name = name
+        self.type_info = type_info
+        self.ttl: StateTtlConfig | None = None
+
+    def get_name(self) -> str:
+        return self.name
+
+    def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
+        """Let the values of this state expire."""
+        if not isinstance(ttl_config, StateTtlConfig):
+            raise InvalidTypeError(f"state {self.name!r}: expected a StateTtlConfig, got {ttl_config!r}")
+        self.ttl = ttl_config if ttl_config.is_enabled() else None
+
+
+class ValueStateDescriptor(StateDescriptor):
+    """One value."""
+
+    def __init__(self, name: str, value_type_info: Any = None) -> None:
+        super().__init__(name, value_type_info)
+
+
+class ListStateDescriptor(StateDescriptor):
+    """A list."""
+
+    def __init__(self, name: str, elem_type_info: Any = None) -> None:
+        super().__init__(name, elem_type_info)
+
+
+class MapStateDescriptor(StateDescriptor):
+    """A map; also the form of broadcast state."""
+
+    def __init__(self, name: str, key_type_info: Any = None, value_type_info: Any = None) -> None:
+        super().__init__(name, (key_type_info, value_type_info))
+
+
+class ReducingStateDescriptor(StateDescriptor):
+    """One value, into which others are reduced."""
+
+    def __init__(self, name: str, reduce_function: Any, type_info: Any = None) -> None:
+        super().__init__(name, type_info)
+        self.reduce_function: Callable[[Any, Any], Any] = as_reduce_function(reduce_function)
+
+    def get_reduce_function(self) -> Any:
+        return self.reduce_function
+
+
+class AggregatingStateDescriptor(StateDescriptor):
+    """An accumulator with an `AggregateFunction`."""
+
+    def __init__(self, name: str, agg_function: Any, state_type_info: Any = None) -> None:
+        super().__init__(name, state_type_info)
+        self.agg_function = as_aggregate_function(agg_function)
+
+    def get_agg_function(self) -> Any:
+        return self.agg_function

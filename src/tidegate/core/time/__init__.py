@@ -1,0 +1,1 @@
+"""Time as numbers: milliseconds that saturate, and spans of them."""

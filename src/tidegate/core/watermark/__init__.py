@@ -1,0 +1,1 @@
+"""Event time: records and watermarks, what makes watermarks, and what combines those of many channels."""

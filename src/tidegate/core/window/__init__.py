@@ -1,0 +1,1 @@
+"""Windows: assigners, triggers, evictors, and the operator that puts them together."""
