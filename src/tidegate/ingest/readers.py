@@ -6,6 +6,7 @@ import queue
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tidegate.core.source.source import Source, SourceFunction
@@ -188,6 +189,10 @@ class _RemoteContext(SourceContext):
 
     def __init__(self, reader: FunctionReader) -> None:
         self._reader = reader
+        self._lock = threading.RLock()
+
+    def get_checkpoint_lock(self) -> AbstractContextManager[Any]:
+        return self._lock
 
     def collect(self, value: Any) -> None:
         self._reader.put(lambda context: context.collect(value))

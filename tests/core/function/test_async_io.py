@@ -160,11 +160,72 @@ def test_the_capacity_counts_watermarks_and_the_rest_waits(received: Received) -
 def test_an_answer_may_be_empty(received: Received) -> None:
     function = Answers()
     with opened(AsyncSpec(function, ORDERED, 0), received) as live:
-        for name in ("a", "b"):
-            live.operator.process_element(name, None)
+        live.operator.process_element("a", None)
         live.answer(function, "a", [])
-        live.answer(function, "b", None)
         assert received.take() == []
+
+
+def test_none_is_no_answer_and_fails_the_job(received: Received) -> None:
+    function = Answers()
+    with opened(AsyncSpec(function, ORDERED, 0), received) as live:
+        live.operator.process_element("a", None)
+        with pytest.raises(UserCodeError, match="async_invoke returned None for the record 'a'; return a list"):
+            live.answer(function, "a", None)
+
+
+def test_none_from_timeout_fails_the_job_too(received: Received) -> None:
+    class Silent(Answers):
+        def timeout(self, value: Any) -> Any:
+            return None
+
+    with opened(AsyncSpec(Silent(), ORDERED, 100), received) as live:
+        live.operator.process_element("a", None)
+        live.clock.advance_to(101)
+        with pytest.raises(UserCodeError, match="timeout returned None for the record 'a'"):
+            live.operator.on_clock()
+
+
+def test_none_is_not_asked_again(received: Received) -> None:
+    function = Answers()
+    retry = AsyncRetryStrategy.fixed_delay(3, 1, empty_result_predicate, has_exception_predicate)
+    with opened(AsyncSpec(function, ORDERED, 100, retry=retry), received) as live:
+        live.operator.process_element("a", None)
+        with pytest.raises(UserCodeError, match="returned None"):
+            live.answer(function, "a", None)
+        assert function.asked == ["a"]
+
+
+def test_a_timeout_counts_by_the_real_clock_where_that_of_the_batch_stands_still(received: Received) -> None:
+    class Late(Sleeps):
+        def timeout(self, value: Any) -> list[Any]:
+            return ["none in time"]
+
+    operator = AsyncWaitOperator(AsyncSpec(Late(), ORDERED, 50))
+    operator.setup(OperatorContext("test", OperatorOutput((received,)), lambda: 0, real_clock=wall_clock))
+    operator.open()
+    operator.process_element(2_000, None)
+    begun = time.monotonic()
+    operator.drain()
+    assert received.take() == [Record("none in time", None)]
+    assert time.monotonic() - begun < 1
+    operator.close()
+
+
+def test_an_answer_that_comes_too_late_is_dropped(received: Received) -> None:
+    """A function that blocks lets nobody look at the clock before it has answered."""
+
+    class Blocks(AsyncFunction):
+        async def async_invoke(self, value: Any) -> list[Any]:
+            time.sleep(0.2)
+            return [value]
+
+        def timeout(self, value: Any) -> list[Any]:
+            return ["none in time"]
+
+    with opened(AsyncSpec(Blocks(), ORDERED, 50), received, is_blocking=True, clock=wall_clock) as live:
+        live.operator.process_element("a", None)
+        live.operator.drain()
+        assert received.take() == [Record("none in time", None)]
 
 
 # Timeouts

@@ -203,6 +203,23 @@ def test_a_generator_is_asked_once_more_when_the_operator_ends(received: Receive
     assert received.take() == [Watermark(4)]
 
 
+def test_a_generator_that_is_asked_behind_the_end_emits_nothing(received: Received, clock: ManualClock) -> None:
+    class Counts(WatermarkGenerator):
+        calls = 0
+
+        def on_event(self, event: Any, timestamp: int, output: Any) -> None:
+            pass
+
+        def on_periodic_emit(self, output: Any) -> None:
+            Counts.calls += 1
+            output.emit_watermark(Watermark(4))
+
+    operator = operator_of(WatermarkStrategy.for_generator(Counts), received, clock)
+    operator.process_watermark(Watermark.MAX)
+    operator.finish()
+    assert (received.take(), Counts.calls) == ([Watermark.MAX], 1)
+
+
 def test_a_generator_that_raises_on_an_event_is_named_with_the_record(received: Received, clock: ManualClock) -> None:
     operator = operator_of(WatermarkStrategy.for_generator(Broken), received, clock)
     message = "clicks: Broken.on_event raised ZeroDivisionError('oops') for the record 'a' at 5"

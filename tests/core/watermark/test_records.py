@@ -58,3 +58,8 @@ def test_elements_are_picklable(element: Any) -> None:
 
 def test_an_unpickled_status_is_the_same_object() -> None:
     assert pickle.loads(pickle.dumps(WatermarkStatus.IDLE)) is WatermarkStatus.IDLE
+
+
+def test_watermarks_have_the_names_of_flink() -> None:
+    assert Watermark.MAX_WATERMARK == Watermark.MAX
+    assert Watermark.UNINITIALIZED.get_timestamp() == MIN_TIME

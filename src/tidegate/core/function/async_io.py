@@ -15,7 +15,7 @@ from tidegate.core.function.async_queue import AsyncQueue, Entry, OrderedQueue, 
 from tidegate.core.function.async_retry import AsyncRetryStrategy, NoRetryStrategy
 from tidegate.core.function.functions import Function
 from tidegate.core.function.process import check_methods
-from tidegate.core.operator.operator import ChainOperator, close_function, open_function
+from tidegate.core.operator.operator import ChainOperator, OperatorContext, close_function, open_function
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import add
 from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
@@ -86,6 +86,10 @@ class AsyncWaitOperator(ChainOperator):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_ending: asyncio.Event | None = None
 
+    def setup(self, context: OperatorContext) -> None:
+        super().setup(context)
+        self._now = context.clock if context.real_clock is None else context.real_clock
+
     def open(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._is_ending = asyncio.Event()
@@ -118,9 +122,8 @@ class AsyncWaitOperator(ChainOperator):
         self._take(Entry(None, None, status))
 
     def on_clock(self) -> None:
-        now = self.context.clock()
         for entry in list(self._in_flight):
-            if entry.deadline is not None and entry.deadline < now:
+            if self._is_overdue(entry):
                 self._time_out(entry)
         self._settle()
 
@@ -173,7 +176,7 @@ class AsyncWaitOperator(ChainOperator):
 
     def _start(self, entry: Entry) -> None:
         if self._spec.timeout:
-            entry.deadline = add(self.context.clock(), self._spec.timeout)
+            entry.deadline = add(self._now(), self._spec.timeout)
         self._in_flight[entry] = None
         assert self._loop is not None, "open() comes before the first element"
         entry.task = self._loop.create_task(self._request(entry))
@@ -190,6 +193,9 @@ class AsyncWaitOperator(ChainOperator):
                 results = await self._function.async_invoke(entry.value)
             except Exception as error:
                 failure = error
+            if failure is None and results is None:
+                self._answer(entry, None, self._no_answer("async_invoke", entry.value))
+                return
             check = predicate.result_predicate() if failure is None else predicate.exception_predicate()
             wants_retry = check is not None and check(results if failure is None else failure)
             if not wants_retry or self._is_ending.is_set() or not strategy.can_retry(attempt):
@@ -207,17 +213,35 @@ class AsyncWaitOperator(ChainOperator):
             return
 
     def _answer(self, entry: Entry, results: Any, error: BaseException | None) -> None:
+        """The request has been answered; an answer that comes too late is dropped."""
+        if self._is_overdue(entry):
+            self._time_out(entry)
+        else:
+            self._complete(entry, results, error)
+
+    def _complete(self, entry: Entry, results: Any, error: BaseException | None) -> None:
         if entry.complete(results, error):
             self._in_flight.pop(entry, None)
             self._queue.completed(entry)
+
+    def _is_overdue(self, entry: Entry) -> bool:
+        return entry.deadline is not None and entry.deadline < self._now()
 
     def _time_out(self, entry: Entry) -> None:
         if entry.task is not None:
             entry.task.cancel()
         try:
-            self._answer(entry, self._function.timeout(entry.value), None)
+            results = self._function.timeout(entry.value)
         except Exception as error:
-            self._answer(entry, None, error)
+            self._complete(entry, None, error)
+            return
+        self._complete(entry, results, self._no_answer("timeout", entry.value) if results is None else None)
+
+    def _no_answer(self, method: str, value: Any) -> UserCodeError:
+        return UserCodeError(
+            f"{self.name}: {type(self._function).__name__}.{method} returned None for the record {value!r}; return a "
+            "list of results, an empty one for none"
+        )
 
     def _settle(self) -> None:
         """Emit what may leave; room in the queue lets the backlog in, which may let more leave."""
@@ -244,7 +268,7 @@ class AsyncWaitOperator(ChainOperator):
         tasks = [entry.task for entry in self._in_flight]
         if tasks:
             deadline = self.next_clock_time()
-            timeout = None if deadline is None else max(deadline + 1 - self.context.clock(), 0) / 1000
+            timeout = None if deadline is None else max(deadline + 1 - self._now(), 0) / 1000
             self._run(asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED))
         self._admit()
         self.on_clock()

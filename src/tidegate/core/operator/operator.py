@@ -46,6 +46,9 @@ class OperatorContext:
     job_parameters: Mapping[str, str] = field(default_factory=dict)
     channel: str = ""
     """The channel that an operator of a chain runs for, as its runtime names it."""
+    real_clock: Clock | None = None
+    """Time as it passes, for what talks to the outside world; None where `clock` is that. `clock` may stand still while
+    a batch runs."""
     is_restart: bool = True
     """Whether what is restored was saved by an earlier run, and not by the batch before."""
 

@@ -35,7 +35,7 @@ class Output(ABC):
 
     @property
     def current_watermark(self) -> int:
-        """Gauge: the watermark last sent, MIN_TIME before any."""
+        """Gauge: the watermark that time has reached here, MIN_TIME before any. It moves while the output is idle."""
         return self._current_watermark
 
     @property
@@ -54,9 +54,9 @@ class Output(ABC):
             self.emit_status(progress)
 
     def emit_watermark(self, watermark: Watermark) -> None:
+        self._current_watermark = watermark.timestamp
         if self._status is WatermarkStatus.IDLE and not watermark.is_end:
             return
-        self._current_watermark = watermark.timestamp
         for receiver in self._receivers():
             receiver.process_watermark(watermark)
 
@@ -71,7 +71,7 @@ class Output(ABC):
         """Take a watermark or status into account that reached the receivers by another way."""
         if isinstance(progress, WatermarkStatus):
             self._status = progress
-        elif self._status is WatermarkStatus.ACTIVE or progress.is_end:
+        else:
             self._current_watermark = progress.timestamp
 
     def snapshot(self) -> Snapshot:

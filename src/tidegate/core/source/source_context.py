@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tidegate.core.operator.outputs import Output
@@ -37,6 +38,13 @@ class SourceContext(ABC):
     @abstractmethod
     def mark_as_temporarily_idle(self) -> None:
         """Say that this source holds nobody back until it collects or emits again."""
+
+    def get_checkpoint_lock(self) -> AbstractContextManager[Any]:
+        """To be held, with `with`, while several threads of a source collect and emit, one at a time.
+
+        A context that is called by the thread of the job alone needs none.
+        """
+        return nullcontext()
 
     def on_periodic_emit(self) -> None:
         """One periodic probe by the runtime, every auto-watermark interval."""

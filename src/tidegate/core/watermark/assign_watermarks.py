@@ -74,6 +74,10 @@ class TimestampsAndWatermarksOperator:
         return self._emitter.is_idle
 
     @property
+    def has_ended(self) -> bool:
+        return self._emitter.has_ended
+
+    @property
     def num_future_records(self) -> int:
         """How many records were too far ahead of processing time to move the watermark."""
         return self._num_future_records
@@ -168,6 +172,13 @@ class TimestampsAndWatermarksOperator:
                 self._emitter.mark_idle()
             if self._idleness.is_idle:
                 return
+        self._emit_periodically()
+
+    def finish(self) -> None:
+        """The operator ends: the generator is asked once more. Behind `Watermark.MAX` nothing that it emits counts."""
+        self._emit_periodically()
+
+    def _emit_periodically(self) -> None:
         try:
             self._generator.on_periodic_emit(self._emitter)
         except TidegateError:
@@ -176,10 +187,6 @@ class TimestampsAndWatermarksOperator:
             raise UserCodeError(
                 f"{self._name}: {type(self._generator).__name__}.on_periodic_emit raised {error!r}"
             ) from error
-
-    def finish(self) -> None:
-        """The operator ends: one last periodic emission."""
-        self.on_periodic_emit()
 
     def pause(self) -> None:
         """The channel is not offered for reading; its idle clock stands still."""
@@ -290,7 +297,10 @@ class AssignWatermarksOperator(ChainOperator):
             self.machine.future_records.clear()
 
     def process_watermark(self, watermark: Watermark) -> None:
+        had_ended = self.machine.has_ended
         self.machine.process_watermark(watermark)
+        if self.machine.has_ended and not had_ended:
+            self.machine.finish()
 
     def process_status(self, status: WatermarkStatus) -> None:
         self.machine.process_status(status)

@@ -30,6 +30,10 @@ class Watermark:
 
     MIN: ClassVar[Watermark]
     MAX: ClassVar[Watermark]
+    MAX_WATERMARK: ClassVar[Watermark]
+    """`MAX`, by Flink's name."""
+    UNINITIALIZED: ClassVar[Watermark]
+    """`MIN`, by Flink's name: what holds before any watermark."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "timestamp", check_timestamp(self.timestamp, "Watermark"))
@@ -38,9 +42,12 @@ class Watermark:
     def is_end(self) -> bool:
         return self.timestamp == MAX_TIME
 
+    def get_timestamp(self) -> int:
+        return self.timestamp
 
-Watermark.MIN = Watermark(MIN_TIME)
-Watermark.MAX = Watermark(MAX_TIME)
+
+Watermark.MIN = Watermark.UNINITIALIZED = Watermark(MIN_TIME)
+Watermark.MAX = Watermark.MAX_WATERMARK = Watermark(MAX_TIME)
 
 
 class WatermarkStatus(enum.Enum):
