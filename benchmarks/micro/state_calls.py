@@ -1,6 +1,6 @@
 """What a batch asks of the state store when a user's Python aggregate has many keys stored: calls and bytes.
 
-Run `python benchmarks/micro/state_calls.py`. A stage runs as on Spark, over blobs in memory that count: a window of a
+Run `python benchmarks/micro/state_calls.py`. A subtask runs as on Spark, over blobs in memory that count: a window of a
 day with an AggregateFunction, for each key some state and a timer. The same keys are touched with few and many stored.
 """
 
@@ -10,6 +10,7 @@ import argparse
 import sys
 from typing import Any
 
+import cloudpickle
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -20,12 +21,10 @@ from tidegate.core.columnar.table_cache import TableCache
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.functions import AggregateFunction
 from tidegate.datastream.window import TumblingEventTimeWindows
-from tidegate.graph.nodes import TaskNode
-from tidegate.graph.plan import Plan
-from tidegate.spark.packing import Item
-from tidegate.spark.routing import edge_name
-from tidegate.spark.stage import Stage
-from tidegate.spark.stage_options import StageOptions
+from tidegate.engine.lowering import lower
+from tidegate.engine.messages import Element
+from tidegate.engine.plan import PlannedTask
+from tidegate.spark.state.residents import Resident, RunOfJob
 
 FACTOR_AT_MOST = 1.5
 BATCH = 900_000
@@ -69,24 +68,24 @@ class CountingBlobs(MemoryBlobs):
 
 
 class Job:
-    """The stage of a window, which never ends, in one subtask."""
+    """The subtask of a window, which never ends, in one subtask."""
 
     def __init__(self) -> None:
         env = StreamExecutionEnvironment.get_execution_environment(runtime="local")
         stream = env.from_collection([(0, 0)]).assign_timestamps_and_watermarks(WatermarkStrategy.no_watermarks())
         windows = stream.key_by(lambda pair: pair[0]).window(TumblingEventTimeWindows.of(Time.days(1)))
         windows.aggregate(Total()).sink_to(CollectSink())
-        plan = Plan.of(env._graph())
-        self._options = StageOptions(plan, 1, run_id="run")
-        (task,) = (node for node in plan.graph.nodes if isinstance(node, TaskNode))
-        self._edge = edge_name(task, 0, 0)
+        plan = lower(env._graph())
+        (task,) = (node for node in plan.nodes if isinstance(node, PlannedTask))
+        self._port = task.inputs[0][0].number
+        self._subtask = Resident(RunOfJob("job", "run", cloudpickle.dumps(plan.for_workers())), 1, 0, TableCache())
         self._blobs = CountingBlobs()
 
     def batch(self, keys: Any) -> tuple[int, int]:
         """Calls and bytes of a batch with one record for each key."""
         self._blobs.calls = self._blobs.bytes = 0
-        items = [Item((index, ""), self._edge, "c", key, (key, 1), 1_000) for index, key in enumerate(keys)]
-        list(Stage(self._options, 1, 0, self._blobs, TableCache()).process(items, 0))
+        elements = [Element((index, ""), self._port, "c", key, (key, 1), 1_000) for index, key in enumerate(keys)]
+        self._subtask.run_batch(self._blobs, elements, 0)
         return self._blobs.calls, self._blobs.bytes
 
 

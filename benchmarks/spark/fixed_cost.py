@@ -22,8 +22,8 @@ from tidegate import agg
 from tidegate.common import WatermarkStrategy
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
-from tidegate.spark.job import SparkJob, SparkOptions
-from tidegate.spark.session import apply_settings, get_session
+from tidegate.spark.query.job import SparkJob, SparkOptions
+from tidegate.spark.query.session import apply_settings, get_session
 
 SCHEMA = "partition int, offset long, user string, ts timestamp, amount long"
 BASE = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -66,7 +66,7 @@ def tidegate(spark: Any, folder: Path, checkpoint: Path) -> SparkJob:
         .agg(orders=agg.count(), total=agg.sum("amount"))
         .sink_to(CollectSink())
     )
-    job = SparkJob(env._graph(), SparkOptions(spark, PARALLELISM, str(checkpoint)), "fixed cost")
+    job = SparkJob(env._graph(), SparkOptions(spark, str(checkpoint)), "fixed cost")
     job.start()
     return job
 

@@ -24,8 +24,8 @@ counts.print()
 def test_plan_as_text_shows_the_stages(program: WriteProgram, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["plan", str(program(JOB + "env.execute('sums')\n"))]) == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("job 'sums'\nstage 0 (sources)\n  collection")
-    assert "stage 1 (parallelism 2)\n" in captured.out
+    assert captured.out.startswith("job 'sums'\nstage 0\n  collection")
+    assert "parallelism 2\n    <- map boom by key\n" in captured.out
     assert captured.err == ""
 
 
@@ -46,7 +46,7 @@ def test_plan_as_json_holds_nothing_else(program: WriteProgram, capsys: pytest.C
     assert call(["plan", str(path), "--format", "json"]) == 0
     captured = capsys.readouterr()
     jobs = json.loads(captured.out)["jobs"]
-    assert [(job["name"], len(job["stages"])) for job in jobs] == [("one", 2), ("two", 1)]
+    assert [(job["name"], len(job["stages"])) for job in jobs] == [("one", 3), ("two", 2)]
     assert captured.err == "building\n"
 
 
@@ -59,7 +59,7 @@ def test_program_that_never_executes_is_told_so(program: WriteProgram, capsys: p
     path = program(JOB)
     assert call(["plan", str(path)]) == 1
     assert capsys.readouterr().err == (
-        f"error: {path} never called execute(), so there is no plan; end it with env.execute()\n"
+        f"error: {path} never called execute() or to_dataframe(), so there is no plan; end it with env.execute()\n"
     )
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tidegate.core.aggregate.combined import CombinedAggregate
+from tidegate.core.aggregate.totals import Count, Max, Min, Sum
 from tidegate.core.columnar.columnar_operator import ColumnarOperator
 from tidegate.core.columnar.columnar_windows import ColumnarSpec, is_columnar
-from tidegate.core.function.aggregates import CombinedAggregate, Count, Max, Min, Sum
 from tidegate.core.window.window_functions import AggregatedContents
 from tidegate.core.window.window_operator import WindowOperator, WindowSpec
 from tidegate.testing.transcript import Case, load_cases

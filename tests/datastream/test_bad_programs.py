@@ -299,7 +299,7 @@ def test_a_duplicate_uid_is_refused(plain: DataStream) -> None:
 def test_a_program_without_a_sink_is_refused(plain: DataStream) -> None:
     plain.map(str)
     env = plain.get_execution_environment()
-    for run in (env.execute, env.execute_async, env.explain, env.get_execution_plan):
+    for run in (env.execute, env.execute_async):
         refused(run, InvalidValueError, "the program has no sink, so nothing would run")
 
 

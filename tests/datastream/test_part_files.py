@@ -42,7 +42,7 @@ def crash_at_rename(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
             raise CrashError
         os.rename(source, target)
 
-    monkeypatch.setattr("tidegate.datastream.part_files.os.replace", replace)
+    monkeypatch.setattr("tidegate.storage.kept_file.os.replace", replace)
 
 
 def test_a_file_is_seen_only_after_the_commit(tmp_path: Path) -> None:
@@ -151,5 +151,5 @@ def test_a_damaged_journal_is_refused(tmp_path: Path) -> None:
     write(files, 0, "a")
     files.commit()
     next(tmp_path.glob(".*.journal")).write_text("{")
-    with pytest.raises(SnapshotError, match=r"\.journal is damaged"):
+    with pytest.raises(SnapshotError, match=r"\.journal cannot be read"):
         writer(tmp_path)

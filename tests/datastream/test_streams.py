@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from tidegate.datastream import (
     RuntimeContext,
 )
 from tidegate.datastream.state import ValueStateDescriptor
+from tidegate.errors import InvalidValueError
 
 SIDE = OutputTag("side")
 
@@ -300,8 +302,19 @@ class Where(ProcessFunction):
         yield self.index, value
 
 
-def places(build: Any, channels: int = 1) -> list[tuple[int, int]]:
-    return sorted(collect(build(local(3).from_range(0, 5, channels)).process(Where())))
+class KeyedWhere(KeyedProcessFunction):
+    """The same on a keyed stream."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.index = runtime_context.get_index_of_this_subtask()
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        yield self.index, value
+
+
+def places(build: Any) -> list[tuple[int, Any]]:
+    """Where elements are once they went the way that is built: the subtask behind it, and the element."""
+    return sorted(collect(build(local(3).from_range(0, 5)).process(Where())))
 
 
 @pytest.mark.parametrize("how", ["rebalance", "rescale", "shuffle"])
@@ -315,9 +328,19 @@ def test_broadcast_sends_every_element_to_every_subtask() -> None:
     assert places(lambda stream: stream.broadcast()) == [(index, value) for index in range(3) for value in range(6)]
 
 
-def test_forward_sends_each_channel_to_one_subtask() -> None:
-    found = places(lambda stream: stream.forward(), channels=3)
-    assert found == [(value % 3, value) for value in (0, 3, 1, 4, 2, 5)]
+def test_forward_keeps_elements_in_their_subtask() -> None:
+    found = places(lambda stream: stream.key_by(lambda value: value).process(KeyedWhere()).forward())
+    assert sorted(value for _, (_, value) in found) == list(range(6))
+    assert all(after == before for after, (before, _) in found)
+
+
+def test_forward_does_not_change_the_parallelism() -> None:
+    env = local(2)
+    stream = env.from_range(0, 5).key_by(lambda value: value).process(KeyedWhere()).name("keyed")
+    stream.forward().map(str).name("texts").set_parallelism(5).sink_to(CollectSink())
+    message = "forward: keyed has parallelism 2 and texts has 5; forward() keeps elements where they are, so give both"
+    with pytest.raises(InvalidValueError, match=re.escape(message)):
+        env.execute()
 
 
 class Backwards(Partitioner):
@@ -338,7 +361,7 @@ def test_a_place_that_is_not_there_is_an_error(target: Any) -> None:
 
 
 def test_an_error_of_a_partitioner_names_the_operator_and_the_record() -> None:
-    with pytest.raises(RuntimeError, match=r"partition_custom: the partitioner raised ZeroDivisionError: .* record 0"):
+    with pytest.raises(RuntimeError, match=r"process Where: the partitioner raised ZeroDivisionError: .* record 0"):
         places(lambda stream: stream.partition_custom(lambda key, count: 1 // key, lambda value: value))
 
 
@@ -388,4 +411,6 @@ def test_elements_are_printed_with_a_name_and_the_subtask(capsys: pytest.Capture
     parallel.from_range(0, 1).rebalance().print()
     parallel.from_range(2, 3).rebalance().print("out")
     parallel.execute()
-    assert sorted(capsys.readouterr().out.splitlines()) == ["1> 0", "2> 1", "out:1> 2", "out:2> 3"]
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(line.partition(" ")[0] for line in lines) == ["1>", "2>", "out:1>", "out:2>"]
+    assert sorted(line.partition(" ")[2] for line in lines) == ["0", "1", "2", "3"]

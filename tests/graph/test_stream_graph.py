@@ -153,8 +153,9 @@ def test_operators_with_subtasks_of_their_own_have_the_parallelism_of_the_job_un
     stream.key_by(0).sum(1).name("of the job").key_by(0).sum(1).name("own").set_parallelism(5).print()
     stream.count_window_all(2).sum(1).name("all").print()
     graph = env._graph()
-    found = {graph.name(node): graph.parallelism[node.number] for node in graph.nodes}
-    assert (found["of the job"], found["own"], found["all"]) == (2, 5, 1)
+    given = {graph.name(node): graph.given_parallelism.get(node.number) for node in graph.nodes}
+    assert (given["of the job"], given["own"], given["all"]) == (None, 5, 1)
+    assert graph.default_parallelism == 2
 
 
 # Functions must travel

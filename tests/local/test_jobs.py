@@ -18,8 +18,10 @@ from tidegate.datastream import (
     DataStream,
     KeyedProcessFunction,
     MapFunction,
+    Sink,
     StreamExecutionEnvironment,
 )
+from tidegate.datastream.functions import SinkContext
 from tidegate.datastream.state import ValueStateDescriptor
 from tidegate.datastream.window import TumblingProcessingTimeWindows
 from tidegate.errors import SnapshotError, UserCodeError
@@ -196,6 +198,7 @@ class Breaks(MapFunction):
         return value
 
 
+@pytest.mark.usefixtures("one_at_a_time")
 def test_an_error_fails_the_job_and_surfaces_once_with_its_cause() -> None:
     env = local()
     tape = Tape()
@@ -217,6 +220,7 @@ def test_an_error_surfaces_where_the_program_was_executed() -> None:
         env.execute()
 
 
+@pytest.mark.usefixtures("one_at_a_time")
 def test_an_error_surfaces_behind_the_results_before_it() -> None:
     results = endless(local()).map(Breaks()).execute_and_collect()
     assert isinstance(results, CloseableIterator)
@@ -240,7 +244,7 @@ def test_an_error_of_a_source_names_it() -> None:
             raise OSError("unplugged")
 
     stream = local().from_source(Torn([]), WatermarkStrategy.no_watermarks(), "torn").uid("torn")
-    with pytest.raises(UserCodeError, match="torn/0: reading raised OSError: unplugged") as caught:
+    with pytest.raises(UserCodeError, match="torn, channel 0: reading raised OSError: unplugged") as caught:
         collect(stream)
     assert isinstance(caught.value.__cause__, OSError)
 
@@ -281,6 +285,7 @@ def test_an_error_while_opening_surfaces() -> None:
 # Clock
 
 
+@pytest.mark.usefixtures("one_at_a_time")
 def test_a_manual_clock_drives_windows_by_the_clock() -> None:
     clock = ManualClock()
 
@@ -292,7 +297,7 @@ def test_a_manual_clock_drives_windows_by_the_clock() -> None:
     env = local(clock=clock)
     stream = env.from_source(Endless(), WatermarkStrategy.no_watermarks(), "numbers").map(Passes())
     sums = stream.key_by(lambda value: 0).window(TumblingProcessingTimeWindows.of(Time.milliseconds(10))).sum()
-    assert sums.execute_and_collect(limit=3) == [0 + 1, 2 + 3, 4 + 5 + 6]
+    assert sums.execute_and_collect(limit=3) == [0 + 1 + 2, 3 + 4, 5 + 6 + 7]
 
 
 # Restart
@@ -376,7 +381,7 @@ def test_a_checkpoint_of_another_program_is_refused(tmp_path: Path) -> None:
     collect(env.from_collection([1]).key_by(lambda value: 0).sum().uid("gone").name("the sums"))
     other = local(checkpoint=str(tmp_path))
     other.from_collection([1]).print()
-    with pytest.raises(SnapshotError, match=r"the checkpoint has state of the operator 'the sums' \(uid 'gone'\)"):
+    with pytest.raises(SnapshotError, match=r"holds state of the operator 'the sums' \(uid 'gone'\)"):
         other.execute()
 
 
@@ -415,3 +420,47 @@ def test_state_that_cannot_be_saved_fails_the_job(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="lock"):
         job.wait(WAIT)
     assert job.status() is JobStatus.FAILED
+
+
+# Sinks
+
+
+class BatchDiary(Sink):
+    def __init__(self, *, fails: bool = False) -> None:
+        self.lines: list[str] = []
+        self._fails = fails
+
+    def open(self, runtime_context: Any) -> None:
+        self.lines.append("open")
+
+    def begin_batch(self, batch_id: int) -> None:
+        self.lines.append(f"begin {batch_id}")
+
+    def write(self, value: Any, context: SinkContext) -> None:
+        self.lines.append(value)
+
+    def flush(self) -> None:
+        self.lines.append("flush")
+
+    def commit_batch(self, batch_id: int) -> None:
+        if self._fails:
+            raise OSError("disk full")
+        self.lines.append(f"commit {batch_id}")
+
+    def close(self) -> None:
+        self.lines.append("close")
+
+
+def test_for_a_sink_the_whole_run_is_one_batch() -> None:
+    env, diary = local(), BatchDiary()
+    env.from_elements("x", "y").sink_to(diary)
+    env.execute()
+    assert diary.lines == ["open", "begin 0", "x", "y", "flush", "commit 0", "close"]
+
+
+def test_a_sink_that_cannot_commit_is_closed() -> None:
+    env, diary = local(), BatchDiary(fails=True)
+    env.from_elements("x").sink_to(diary)
+    with pytest.raises(OSError, match="disk full"):
+        env.execute()
+    assert diary.lines[-1] == "close"

@@ -67,6 +67,7 @@ def test_records_of_a_source_function_can_be_windowed_by_its_timestamps() -> Non
     assert collect(stream.key_by(0).time_window(Time.milliseconds(10)).sum(1)) == [("a", 5), ("a", 12)]
 
 
+@pytest.mark.usefixtures("one_at_a_time")
 def test_an_ingestion_time_job_needs_no_assigner() -> None:
     clock = ManualClock(1_000)
 
@@ -123,7 +124,7 @@ def test_an_error_of_a_source_function_names_it() -> None:
     env = local()
     tape = Tape()
     env.add_source(Fails(), "script").uid("script").sink_to(tape)
-    with pytest.raises(UserCodeError, match="script/0: the source raised OSError: unplugged") as caught:
+    with pytest.raises(UserCodeError, match="script, channel 0: the source raised OSError: unplugged") as caught:
         env.execute()
     assert isinstance(caught.value.__cause__, OSError)
     assert tape.values == ["a"]

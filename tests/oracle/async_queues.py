@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.oracle.script import Script, Step
 
-from tidegate.core.function.async_queue import AsyncQueue, Entry, OrderedQueue, UnorderedQueue
+from tidegate.core.function.async_queue import AsyncQueue, OrderedQueue, Request, UnorderedQueue
 from tidegate.core.function.async_retry import AsyncRetryStrategy
 from tidegate.core.watermark.records import Watermark
 
@@ -17,7 +17,7 @@ class Queue:
     def __init__(self, script: Script) -> None:
         self._queue: AsyncQueue = OrderedQueue() if script["ordered"] else UnorderedQueue()
         self._capacity: int = script["capacity"]
-        self._requests: dict[int, Entry] = {}
+        self._requests: dict[int, Request] = {}
 
     def step(self, step: Step) -> Any:
         emitted: list[Any] = []
@@ -25,10 +25,10 @@ class Queue:
             case ["put" | "watermark", *_] if len(self._queue) >= self._capacity:
                 return "full"
             case ["put", number, timestamp]:
-                entry = self._requests[number] = Entry(number, timestamp)
+                entry = self._requests[number] = Request(number, timestamp)
                 self._queue.put(entry)
             case ["watermark", time]:
-                self._queue.put(Entry(None, None, Watermark(time)))
+                self._queue.put(Request(None, None, Watermark(time)))
             case ["complete", number, results]:
                 request = self._requests.pop(number, None)
                 if request is not None and request.complete(results):

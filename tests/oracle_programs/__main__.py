@@ -89,7 +89,7 @@ def _known_differences(python: str, tally: Tally) -> None:
 def _spark(results: Sequence[tuple[Program, Outputs]], tally: Tally) -> None:
     if not results:
         return
-    from tidegate.spark.session import get_session
+    from tidegate.spark.query.session import get_session
 
     # Workers find the classes of the seam by name.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")]))

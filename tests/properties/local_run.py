@@ -12,8 +12,11 @@ from tests.properties.programs import Built, build, stage_uid
 from tidegate.datastream import DataStream, Sink, StreamExecutionEnvironment
 from tidegate.datastream.functions import SinkContext
 from tidegate.datastream.window import Trigger
-from tidegate.graph.nodes import Node
-from tidegate.local.topology import Topology
+from tidegate.engine.channels import subtask_of_channel
+from tidegate.engine.lowering import PlanOptions, lower
+from tidegate.engine.messages import Element, Message, Moved, Order, Target
+from tidegate.engine.plan import PlannedSource
+from tidegate.engine.runner import InProcessRunner
 from tidegate.testing import ManualClock, ManualSource, Watermark, WatermarkStatus
 
 
@@ -47,43 +50,54 @@ class LocalProgram:
     ) -> None:
         env = StreamExecutionEnvironment.get_execution_environment(runtime="local", parallelism=parallelism)
         streams = [env.add_source(ManualSource(channels), f"input {number}") for number in range(inputs)]
-        self._sources: list[Node] = [stream._node("test") for stream in streams]
+        self._sources = [stream._node("test").number for stream in streams]
         self.tapes: dict[str, Tape] = {}
         for name, stream in describe(streams).items():
             self.tapes[name] = Tape()
             stream.sink_to(self.tapes[name])
-        self._graph = env._graph()
+        self._plan = lower(env._graph(), PlanOptions(0, reads_columns=False, has_micro_batches=False))
         self.clock = ManualClock()
-        self._topology = Topology(self._graph, self.clock)
-        self._topology.open()
+        self._number = 0
+        self._runner = self._start(None)
 
     def feed(self, value: Any, timestamp: int | None, channel: int = 0, input_index: int = 0) -> None:
-        self._output(channel, input_index).collect(value, timestamp)
+        self._run(lambda order, port: Element(order, port, str(channel), None, value, timestamp), channel, input_index)
 
     def mark(self, timestamp: int, channel: int = 0, input_index: int = 0) -> None:
-        self._output(channel, input_index).emit_watermark(Watermark(timestamp))
+        self._move(Watermark(timestamp), channel, input_index)
 
     def status(self, *, is_idle: bool, channel: int = 0, input_index: int = 0) -> None:
-        status = WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE
-        self._output(channel, input_index).emit_status(status)
+        self._move(WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE, channel, input_index)
 
     def restart(self) -> None:
         """Stop, and go on from what a file would hold."""
-        saved = cloudpickle.dumps(self._topology.snapshot())
-        self._topology.close()
-        self._topology = Topology(self._graph, self.clock)
-        self._topology.restore(cloudpickle.loads(saved))
-        self._topology.open()
+        saved = cloudpickle.dumps(self._runner.snapshot())
+        self.close()
+        self._runner = self._start(cloudpickle.loads(saved))
 
     def metric(self, uid: str, name: str) -> int:
         """A metric of an operator, over all its subtasks."""
-        return sum(values.get(name, 0) for values in self._topology.metrics()[uid])
+        return sum(values.get(name, 0) for values in self._runner.metrics()[uid])
 
     def close(self) -> None:
-        self._topology.close()
+        self._runner.close()
+        self._runner.sinks.close()
 
-    def _output(self, channel: int, input_index: int) -> Any:
-        return self._topology.source_output(self._sources[input_index], channel)
+    def _start(self, saved: Any) -> InProcessRunner:
+        runner = InProcessRunner(self._plan, self.clock, saved)
+        runner.sinks.open()
+        return runner
+
+    def _move(self, progress: Watermark | WatermarkStatus, channel: int, input_index: int) -> None:
+        self._run(lambda order, port: Moved(order, port, str(channel), progress), channel, input_index)
+
+    def _run(self, make: Callable[[Order, str], Message], channel: int, input_index: int) -> None:
+        """One message as a batch of its own."""
+        self._number += 1
+        source = self._plan.by_number[self._sources[input_index]]
+        assert isinstance(source, PlannedSource)
+        target = Target(0, subtask_of_channel(source, str(channel)))
+        self._runner.run_batch({target: [make((self._number, ""), source.uid)]})
 
 
 def run(program: Program, script: Script, cuts: Collection[int] = (), trigger: Trigger | None = None) -> Run:

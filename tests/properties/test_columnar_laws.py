@@ -26,7 +26,7 @@ from tidegate.core.window.window_operator import WindowSpec
 from tidegate.datastream import StreamExecutionEnvironment
 from tidegate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from tidegate.errors import InvalidValueError
-from tidegate.graph.nodes import TaskNode
+from tidegate.graph.nodes import OperatorNode
 from tidegate.testing import OneInputHarness
 
 LATE = OutputTag("late")
@@ -54,7 +54,7 @@ elements = st.tuples(
     ms,
 )
 watermarks = st.tuples(st.just("watermark"), ms)
-cuts = st.sampled_from([("drain",), ("restart",)])
+cuts = st.sampled_from([("cut",), ("restart",)])
 scripts = st.lists(st.one_of(elements, elements, elements, watermarks, cuts), max_size=40)
 assigners = st.one_of(
     st.builds(TumblingEventTimeWindows, st.integers(1, 20), st.just(0)),
@@ -81,7 +81,7 @@ def window_spec(assigner: Any, lateness: int, *, has_late_output: bool, has_orde
         distinct=agg.count_distinct("amount"),
     )
     node = stream._node("test")
-    assert isinstance(node, TaskNode)
+    assert isinstance(node, OperatorNode)
     assert isinstance(node.spec, WindowSpec)
     return node.spec
 
@@ -115,8 +115,8 @@ class Run:
             elif step[0] == "watermark" and step[1] > watermark:
                 watermark = step[1]
                 self.progress(watermark)
-            elif step[0] == "drain":
-                self.drain()
+            elif step[0] == "cut":
+                self.cut()
             elif step[0] == "restart":
                 self.restart()
         names = ("num_late_records_dropped", "num_late_records_to_side_output", "num_records_in_no_window")
@@ -126,7 +126,7 @@ class Run:
         self.harness.process_element(value, timestamp)
 
     def progress(self, watermark: int) -> None:
-        self.drain()
+        self.cut()
         self._take()
         self.segments.append((self._seen(self.records), [tuple(record) for record in self.late]))
         self.records, self.late = [], []
@@ -139,8 +139,8 @@ class Run:
         """Records that fired one by one, in order."""
         return [(seen(record.value), record.timestamp) for record in records]
 
-    def drain(self) -> None:
-        self.harness._operator.drain()
+    def cut(self) -> None:
+        self.harness._operator.end_batch()
 
     def restart(self) -> None:
         state = self.harness.snapshot()

@@ -78,8 +78,8 @@ def test_a_stopped_run_is_saved(folder: Path) -> None:
 def test_another_parallelism_is_refused(folder: Path) -> None:
     run(folder, ["a"], parallelism=2)
     message = (
-        "word counts (uid 'counts'): the checkpoint has 2 of its subtasks, the program has 3; parallelism and the "
-        "channels of sources are fixed for a checkpoint: run with the old ones, or choose another checkpoint folder"
+        f"checkpoint {folder} was written with parallelism 2, the job has 3; parallelism is fixed for a checkpoint: "
+        "run with the old one, or start from a new checkpoint"
     )
     with pytest.raises(SnapshotError, match=re.escape(message)):
         run(folder, ["a"], parallelism=3)
@@ -88,7 +88,7 @@ def test_another_parallelism_is_refused(folder: Path) -> None:
 def test_another_program_is_refused(folder: Path) -> None:
     run(folder, ["a"])
     message = (
-        r"the checkpoint has state of the operator 'word counts' \(uid 'counts'\), which this program does not have"
+        r"holds state of the operator 'word counts' \(uid 'counts'\), which the program no longer has; put it back"
     )
     with pytest.raises(SnapshotError, match=message):
         run(folder, ["a"], uid="others")
@@ -98,7 +98,10 @@ def test_another_kind_of_operator_under_the_same_uid_is_refused(folder: Path) ->
     run(folder, ["a"])
     env = StreamExecutionEnvironment.get_execution_environment(checkpoint=str(folder))
     env.from_collection(["a"]).map(str.upper).uid("counts").name("upper").print()
-    message = r"upper \(uid 'counts'\): expected a snapshot of 'operator'.*choose another checkpoint folder"
+    message = (
+        r"operator 'upper' \(uid 'counts'\) cannot go on with its state in checkpoint .*: it was process with state "
+        "and is map without it now; run it as it was"
+    )
     with pytest.raises(SnapshotError, match=message):
         env.execute()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tidegate.spark.session import get_session
+from tidegate.spark.query.session import get_session
 
 
 @pytest.fixture(scope="session")

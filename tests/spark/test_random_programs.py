@@ -17,13 +17,12 @@ from tests.properties import programs
 from tests.properties.cases import Feed, Late, Mark, Program, Result, Script, Step
 from tests.properties.local_run import run as run_locally
 
-from tidegate.core.key.hashing import stable_hash
 from tidegate.datastream import Sink, StreamExecutionEnvironment
 from tidegate.datastream.functions import SinkContext
-from tidegate.graph.nodes import Node
-from tidegate.spark.job import SparkJob, SparkOptions
-from tidegate.spark.packing import Item
-from tidegate.spark.routing import source_edge
+from tidegate.engine.channels import subtask_of_channel
+from tidegate.engine.messages import Element, Message, Moved, Target
+from tidegate.engine.plan import PlannedSource
+from tidegate.spark.query.job import SparkJob, SparkOptions
 from tidegate.testing import ManualSource, Watermark, WatermarkStatus
 
 pytestmark = pytest.mark.spark
@@ -53,26 +52,26 @@ class Running:
     def __init__(self, env: StreamExecutionEnvironment, program: Program, script: Script, jobs: list[SparkJob]) -> None:
         self.program, self.script = program, script
         stream = env.add_source(ManualSource(program.channels), "input")
-        self._source: Node = stream._node("test")
+        self._source = stream._node("test").number
         built = programs.build(program, stream)
         self.results, self.late = ByStep(jobs), ByStep(jobs)
         built.results.sink_to(self.results)
         for late in built.late.values():
             late.sink_to(self.late)
 
-    def items(self, number: int, job: SparkJob) -> list[tuple[int, Item]]:
+    def message(self, number: int, job: SparkJob) -> tuple[Target, Message]:
         step: Step = self.script[number]
-        edge = source_edge(job.graph.uid(self._source))
-        subtask = stable_hash(str(step.channel)) % PARALLELISM
+        source = job.plan.by_number[self._source]
+        assert isinstance(source, PlannedSource)
+        channel = str(step.channel)
+        target = Target(0, subtask_of_channel(source, channel))
         order = (number, "")
         if isinstance(step, Feed):
-            item = Item(order, edge, str(step.channel), None, step.element, step.timestamp)
-        elif isinstance(step, Mark):
-            item = Item(order, edge, str(step.channel), progress=Watermark(step.timestamp))
-        else:
-            status = WatermarkStatus.IDLE if step.is_idle else WatermarkStatus.ACTIVE
-            item = Item(order, edge, str(step.channel), progress=status)
-        return [(subtask, item)]
+            return target, Element(order, source.uid, channel, None, step.element, step.timestamp)
+        if isinstance(step, Mark):
+            return target, Moved(order, source.uid, channel, Watermark(step.timestamp))
+        status = WatermarkStatus.IDLE if step.is_idle else WatermarkStatus.ACTIVE
+        return target, Moved(order, source.uid, channel, status)
 
 
 def draw(count: int) -> list[tuple[Program, Script]]:
@@ -105,7 +104,7 @@ def test_random_programs_give_the_same_on_spark_as_on_the_local_runtime(
         monkeypatch.setattr(programs, "stage_uid", lambda number, index=index: f"program-{index}-stage-{number}")
         running.append(Running(env, program, script, jobs))
     monkeypatch.undo()
-    jobs.append(SparkJob(env._graph(), SparkOptions(spark, PARALLELISM, str(tmp_path)), "random programs"))
+    jobs.append(SparkJob(env._graph(), SparkOptions(spark, str(tmp_path)), "random programs"))
     feed_in_random_batches(jobs[0], running)
     for number, live in enumerate(running):
         expected = run_locally(live.program, live.script)
@@ -123,14 +122,14 @@ def feed_in_random_batches(job: SparkJob, running: list[Running]) -> None:
     job.start()
     try:
         while any(position < len(live.script) for position, live in zip(positions, running, strict=True)):
-            items: dict[tuple[int, int], list[Item]] = defaultdict(list)
+            messages: dict[Target, list[Message]] = defaultdict(list)
             for index, live in enumerate(running):
                 until = min(positions[index] + chooser.randint(1, 15), len(live.script))
                 for number in range(positions[index], until):
-                    for subtask, item in live.items(number, job):
-                        items[(0, subtask)].append(item)
+                    target, message = live.message(number, job)
+                    messages[target].append(message)
                 positions[index] = until
-            job.spool.write(items)
+            job.spool.write(messages)
             job.process_all()
     finally:
         job.finish()

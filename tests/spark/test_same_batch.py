@@ -9,9 +9,8 @@ import pytest
 
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
-from tidegate.spark.job import SparkJob, SparkOptions
-from tidegate.spark.packing import Item
-from tidegate.spark.routing import source_edge
+from tidegate.engine.messages import Element, Message, Moved, Target
+from tidegate.spark.query.job import SparkJob, SparkOptions
 from tidegate.testing import ManualSource, Watermark
 
 pytestmark = pytest.mark.spark
@@ -30,11 +29,11 @@ def test_two_chained_windows_give_their_result_in_the_batch_of_the_watermark(spa
         .max(1)
         .sink_to(results)
     )
-    job = SparkJob(env._graph(), SparkOptions(spark, 2, str(tmp_path)), "same batch")
-    edge = source_edge(job.graph.uid(source._node("test")))
+    job = SparkJob(env._graph(), SparkOptions(spark, str(tmp_path)), "same batch")
+    uid = job.plan.by_number[source._node("test").number].uid
 
-    def batch(*items: Item) -> int:
-        job.spool.write({(0, 0): list(items)})
+    def batch(*messages: Message) -> int:
+        job.spool.write({Target(0, 0): list(messages)})
         job.process_all()
         number: int = job.last_progress["batchId"]
         return number
@@ -42,12 +41,12 @@ def test_two_chained_windows_give_their_result_in_the_batch_of_the_watermark(spa
     job.start()
     try:
         first = batch(
-            Item((1, ""), edge, "0", None, ("a", 1), 100),
-            Item((2, ""), edge, "0", None, ("a", 2), 200),
-            Item((3, ""), edge, "0", None, ("a", 9), 1500),
+            Element((1, ""), uid, "0", None, ("a", 1), 100),
+            Element((2, ""), uid, "0", None, ("a", 2), 200),
+            Element((3, ""), uid, "0", None, ("a", 9), 1500),
         )
         assert results.results == []
-        second = batch(Item((4, ""), edge, "0", progress=Watermark(2999)))
+        second = batch(Moved((4, ""), uid, "0", Watermark(2999)))
         assert second == first + 1
         assert results.results == [("a", 9)]
     finally:

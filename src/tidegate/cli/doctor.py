@@ -87,7 +87,7 @@ def check_package(name: str, at_least: str, below: str | None = None) -> Finding
     return Finding(name, found, "" if is_good else fix)
 
 
-def check_import(name: str = "tidegate.spark.job") -> Finding:
+def check_import(name: str = "tidegate.spark.query.job") -> Finding:
     """Whether Tidegate and its Spark runtime can be imported."""
     try:
         importlib.import_module(name)

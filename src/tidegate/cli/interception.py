@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from tidegate.graph.stream_graph import StreamGraph
 
 MakeJob = Callable[[], Any]
-Intercept = Callable[[MakeJob, StreamGraph, str, Any], Any]
-"""Gets what would make the job, the graph, the name of the job and what to call at its end; gives the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intercepted:
+    """A job that a program would run: its environment and graph, its name, and what to call at its end."""
+
+    env: StreamExecutionEnvironment
+    graph: StreamGraph
+    name: str
+    on_end: Any
+
+
+Intercept = Callable[[MakeJob, Intercepted], Any]
+"""Gets what would make the job, and what is known of it; gives the job."""
+InterceptFrame = Callable[[MakeJob, Intercepted], Any]
+"""The same for a DataFrame, whose query the program starts by itself."""
 
 
 @contextmanager
-def intercepted(intercept: Intercept) -> Iterator[None]:
+def intercepted(intercept: Intercept, intercept_frame: InterceptFrame | None = None) -> Iterator[None]:
     """While this is open every job of every environment comes from `intercept`."""
-    original = StreamExecutionEnvironment._client
+    make_client, make_frame = StreamExecutionEnvironment._client, StreamExecutionEnvironment._frame
 
     def client(env: StreamExecutionEnvironment, graph: StreamGraph, job_name: str | None, on_end: Any = None) -> Any:
-        return intercept(lambda: original(env, graph, job_name, on_end), graph, job_name or "job", on_end)
+        job = Intercepted(env, graph, job_name or "job", on_end)
+        return intercept(lambda: make_client(env, graph, job_name, on_end), job)
+
+    def frame(env: StreamExecutionEnvironment, graph: StreamGraph, tables: Sequence[Any]) -> Any:
+        assert intercept_frame is not None
+        return intercept_frame(lambda: make_frame(env, graph, tables), Intercepted(env, graph, "to_dataframe", None))
 
     StreamExecutionEnvironment._client = client  # type: ignore[method-assign, assignment]
+    if intercept_frame is not None:
+        StreamExecutionEnvironment._frame = frame  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        StreamExecutionEnvironment._client = original  # type: ignore[method-assign]
+        StreamExecutionEnvironment._client = make_client  # type: ignore[method-assign]
+        StreamExecutionEnvironment._frame = make_frame  # type: ignore[method-assign]

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from tidegate.cli.interception import MakeJob, intercepted
+from tidegate.cli.interception import Intercepted, MakeJob, intercepted
 from tidegate.common.job_status import JobStatus
 from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 from tidegate.graph.stream_graph import StreamGraph
@@ -140,9 +140,9 @@ class LiveTable:
 def watching(table: LiveTable) -> Iterator[None]:
     """While this is open the jobs that a program starts are in the table."""
 
-    def watch(make: MakeJob, graph: StreamGraph, name: str, on_end: Any) -> Any:
+    def watch(make: MakeJob, intercepted_job: Intercepted) -> Any:
         job = make()
-        table.jobs.append(Watched(name, graph, job))
+        table.jobs.append(Watched(intercepted_job.name, intercepted_job.graph, job))
         return job
 
     with intercepted(watch):

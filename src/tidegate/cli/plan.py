@@ -13,12 +13,11 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from tidegate.cli.failures import Debug, FailureError, ProgramError, describe, reports_errors, say
-from tidegate.cli.interception import MakeJob, intercepted
+from tidegate.cli.interception import Intercepted, MakeJob, intercepted
 from tidegate.cli.program import ProgramArguments, ProgramFile, run_program
 from tidegate.datastream.running_job import RunningJob
-from tidegate.graph import describe as describe_plan
-from tidegate.graph.plan import Plan
-from tidegate.graph.stream_graph import StreamGraph
+from tidegate.engine import describe as describe_plan
+from tidegate.engine.plan import PhysicalPlan
 
 
 class PlanFormat(StrEnum):
@@ -31,7 +30,7 @@ class PlannedJob(NamedTuple):
     """What one call of `execute` would have run."""
 
     name: str
-    plan: Plan
+    plan: PhysicalPlan
 
 
 class NothingToRun:
@@ -50,16 +49,35 @@ class NothingToRun:
         return {}
 
 
+class NoFrame:
+    """Stands in for a DataFrame and the query on it: whatever is done with it gives the same again."""
+
+    def __getattr__(self, name: str) -> NoFrame:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *args: object, **kwargs: object) -> NoFrame:
+        return self
+
+    def __getitem__(self, name: object) -> NoFrame:
+        return self
+
+
 @contextmanager
 def planning() -> Iterator[list[PlannedJob]]:
     """While this is open nothing runs: `execute` and its like note their plan, and their results are empty."""
     planned: list[PlannedJob] = []
 
-    def note(make: MakeJob, graph: StreamGraph, name: str, on_end: Any) -> Any:
-        planned.append(PlannedJob(name, Plan.of(graph)))
-        return RunningJob(NothingToRun(), name, on_end)
+    def note(make: MakeJob, job: Intercepted) -> Any:
+        planned.append(PlannedJob(job.name, job.env._lower(job.graph)))
+        return RunningJob(NothingToRun(), job.name, job.on_end)
 
-    with intercepted(note):
+    def note_frame(make: MakeJob, job: Intercepted) -> Any:
+        planned.append(PlannedJob(job.name, job.env._lower(job.graph)))
+        return NoFrame()
+
+    with intercepted(note, note_frame):
         yield planned
 
 
@@ -98,7 +116,9 @@ def plan(
     if failure is not None and not jobs:
         raise failure
     if not jobs:
-        raise FailureError(f"{file} never called execute(), so there is no plan; end it with env.execute()")
+        raise FailureError(
+            f"{file} never called execute() or to_dataframe(), so there is no plan; end it with env.execute()"
+        )
     typer.echo(shown(jobs, plan_format))
     if failure is not None:
         say(f"note: nothing ran, so the program had no results to go on with: {describe(failure)}")

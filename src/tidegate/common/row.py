@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tidegate.errors import InvalidTypeError, InvalidValueError
@@ -178,6 +178,20 @@ def make_row(names: tuple[str, ...] | None, values: list[Any], kind: RowKind = R
     _set_values(row, values)
     _set_kind(row, kind)
     return row
+
+
+def row_maker(names: Sequence[str]) -> Callable[..., Row]:
+    """What makes a row with these names of its values.
+
+    >>> row_maker(["name", "age"])("Alice", 11)
+    Row(name='Alice', age=11)
+    """
+    fields = tuple(names)
+
+    def make(*values: Any) -> Row:
+        return make_row(fields, list(values))
+
+    return make
 
 
 def names_of(row: Row) -> tuple[str, ...] | None:

@@ -10,7 +10,7 @@ from tidegate.core.state.descriptors import MapStateDescriptor
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.keyed_stream import KeyedStream
 from tidegate.errors import InvalidTypeError
-from tidegate.graph.nodes import Broadcast, Forward, Input
+from tidegate.graph.nodes import Broadcast
 
 
 class BroadcastStream:
@@ -41,7 +41,7 @@ class BroadcastConnectedStream:
         """A `KeyedBroadcastProcessFunction` on a keyed stream, a `BroadcastProcessFunction` on others."""
         stream = self.non_broadcast_stream
         is_keyed = isinstance(stream, KeyedStream)
-        first = stream._input() if isinstance(stream, KeyedStream) else Input(stream._streams, Forward())
-        second = Input(self.broadcast_stream.input_stream._streams, Broadcast())
+        first = stream._key_input() if isinstance(stream, KeyedStream) else stream._input()
+        second = self.broadcast_stream.input_stream._repartition(Broadcast())._input()
         spec = BroadcastSpec(func, tuple(self.broadcast_state_descriptors), is_keyed)
-        return stream._task("broadcast process", spec, [first, second], output_type)
+        return stream._operator("broadcast process", spec, [first, second], output_type)

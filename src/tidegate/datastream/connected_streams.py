@@ -9,7 +9,6 @@ from tidegate.core.function.functions import CoFlatMapFunction, CoMapFunction
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.keyed_stream import KeyedStream
 from tidegate.errors import InvalidTypeError, InvalidValueError
-from tidegate.graph.nodes import Forward, Input
 
 
 class ConnectedStreams:
@@ -45,7 +44,7 @@ class ConnectedStreams:
         if any(keyed) and not all(keyed):
             raise InvalidValueError("connect: call key_by on both streams or on none, or equal keys would not meet")
         if isinstance(first, KeyedStream) and isinstance(second, KeyedStream):
-            inputs = [first._input(), second._input()]
+            inputs = [first._key_input(), second._key_input()]
         else:
-            inputs = [Input(first._streams, Forward()), Input(second._streams, Forward())]
-        return first._task(kind, CoProcessSpec(func, is_keyed=all(keyed)), inputs, output_type)
+            inputs = [first._input(), second._input()]
+        return first._operator(kind, CoProcessSpec(func, is_keyed=all(keyed)), inputs, output_type)

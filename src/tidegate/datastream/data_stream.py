@@ -10,11 +10,11 @@ from tidegate._refused import refuse
 from tidegate.common.typeinfo import DeclaredType, as_type
 from tidegate.core.function.fields import FieldKey
 from tidegate.core.function.functions import KeySelector, Partitioner, as_callable
-from tidegate.core.function.identity import IdentitySpec
 from tidegate.core.function.process import ProcessSpec
 from tidegate.core.function.stateless import FilterSpec, FlatMapSpec, MapSpec
 from tidegate.core.operator.output_tag import OutputTag
 from tidegate.core.operator.sink import SinkSpec
+from tidegate.core.operator.spec import OperatorSpec
 from tidegate.core.state.descriptors import MapStateDescriptor
 from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
 from tidegate.core.watermark.strategy import WatermarkStrategy
@@ -25,13 +25,13 @@ from tidegate.datastream.data_stream_sink import DataStreamSink
 from tidegate.datastream.sinks import PrintSink
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
 from tidegate.graph.nodes import (
+    Automatic,
     Broadcast,
-    ChainNode,
-    Custom,
+    ByPartitioner,
+    Connection,
     Forward,
     Input,
     Node,
-    OperatorSpec,
     Partitioning,
     Rebalance,
     Stream,
@@ -84,10 +84,16 @@ if not TYPE_CHECKING:
 class DataStream:
     """A stream of elements. Every operation returns a new stream."""
 
-    def __init__(self, env: StreamExecutionEnvironment, streams: Sequence[Stream], type_info: Any = None) -> None:
+    def __init__(
+        self, env: StreamExecutionEnvironment, streams: Sequence[Stream | Connection], type_info: Any = None
+    ) -> None:
         self._env = env
-        self._streams = tuple(streams)
+        self._connections = tuple(s if isinstance(s, Connection) else Connection(s) for s in streams)
         self._type_info = type_info
+
+    @property
+    def _streams(self) -> tuple[Stream, ...]:
+        return tuple(connection.stream for connection in self._connections)
 
     # One element at a time
 
@@ -118,10 +124,9 @@ class DataStream:
         spec = AssignWatermarksSpec(WatermarkStrategy.of(watermark_strategy), _check_on_error(on_error))
         columns, assigner = columns_of(self.get_type()), spec.strategy.timestamp_assigner
         if columns and isinstance(assigner, ColumnTimestampAssigner) and assigner.column not in columns:
-            raise InvalidValueError(
-                f"with_timestamp_column: there is no column {assigner.column!r}; there are {', '.join(columns)}"
-            )
-        return self._pass("assign_timestamps_and_watermarks", spec)
+            known = ", ".join(map(str, columns))
+            raise InvalidValueError(f"with_timestamp_column: there is no column {assigner.column!r}; there are {known}")
+        return self._pass("assign_timestamps_and_watermarks", spec, gives_timestamps=True)
 
     # Keys, windows, several streams
 
@@ -152,8 +157,8 @@ class DataStream:
         for stream in streams:
             _check_stream(stream, "union")
         same_type = all(stream._type_info == self._type_info for stream in streams)
-        all_streams = [*self._streams, *(s for stream in streams for s in stream._streams)]
-        return DataStream(self._env, all_streams, self._type_info if same_type else None)
+        connections = [*self._connections, *(c for stream in streams for c in stream._connections)]
+        return DataStream(self._env, connections, self._type_info if same_type else None)
 
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
         """Two streams under one function; with a `BroadcastStream` its state is in every subtask."""
@@ -189,7 +194,8 @@ class DataStream:
             return DataStream(self._env, [side])
         # Values reach a side output in many ways; they take the form of its type where they leave it.
         output_type = DeclaredType(declared, "change the type of the OutputTag or what is sent to it")
-        converted = self._env._program.chain("side output", MapSpec(same), [side], output_type)
+        inputs = [Input((Connection(side),))]
+        converted = self._env._program.operator("side output", MapSpec(same), inputs, output_type=output_type)
         return DataStream(self._env, [converted], declared).name(f"side output {output_tag.tag_id}")
 
     # Where elements go
@@ -203,27 +209,28 @@ class DataStream:
         from tidegate.datastream.broadcast_stream import BroadcastStream
 
         if broadcast_state_descriptor is None:
-            return self._repartition("broadcast", Broadcast())
+            return self._repartition(Broadcast())
         return BroadcastStream(self, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
 
     def rebalance(self) -> DataStream:
-        """The elements to all subtasks in turn."""
-        return self._repartition("rebalance", Rebalance())
+        """The elements to all subtasks of the next operator in turn."""
+        return self._repartition(Rebalance())
 
     def rescale(self) -> DataStream:
-        return self._repartition("rescale", Rebalance())
+        return self._repartition(Rebalance())
 
     def shuffle(self) -> DataStream:
         """To all subtasks evenly; in turn instead of at random, so that a replay gives the same."""
-        return self._repartition("shuffle", Rebalance())
+        return self._repartition(Rebalance())
 
     def forward(self) -> DataStream:
-        return self._repartition("forward", Forward())
+        """The elements stay in their subtask: the next operator must have the same parallelism."""
+        return self._repartition(Forward())
 
     def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
-        """Every element to the subtask that `partitioner(key, number_of_subtasks)` names."""
+        """Every element to the subtask of the next operator that `partitioner(key, number_of_subtasks)` names."""
         partition = as_callable(partitioner, "partition", Partitioner, "partition_custom")
-        return self._repartition("partition_custom", Custom(partition, as_key_selector(key_selector)[0]))
+        return self._repartition(ByPartitioner(partition, as_key_selector(key_selector)[0]))
 
     # Ends
 
@@ -271,7 +278,7 @@ class DataStream:
         return self
 
     def set_parallelism(self, parallelism: int) -> DataStream:
-        """The number of subtasks, where the operator has its own; one in a chain runs where its input does."""
+        """The number of subtasks; between operators of different parallelism elements take turns."""
         self._env._program.label(self._node("set_parallelism"), parallelism=parallelism)
         return self
 
@@ -319,15 +326,7 @@ class DataStream:
 
     # For the other streams of the API
 
-    def _chain(self, kind: str, spec: OperatorSpec, output_type: Any) -> DataStream:
-        declared = as_type(output_type, kind)
-        return DataStream(self._env, [self._env._program.chain(kind, spec, self._streams, declared)], declared)
-
-    def _pass(self, kind: str, spec: OperatorSpec) -> DataStream:
-        """An operator that gives only elements that came in, which have their type already."""
-        return DataStream(self._env, [self._env._program.chain(kind, spec, self._streams)], self._type_info)
-
-    def _task(
+    def _operator(
         self,
         kind: str,
         spec: OperatorSpec,
@@ -338,26 +337,41 @@ class DataStream:
         gives_timestamps: bool = False,
     ) -> DataStream:
         declared = as_type(output_type, kind)
-        stream = self._env._program.task(
+        stream = self._env._program.operator(
             kind, spec, inputs, parallelism=parallelism, gives_timestamps=gives_timestamps, output_type=declared
         )
         return DataStream(self._env, [stream], declared)
 
-    def _repartition(self, kind: str, partitioning: Partitioning) -> DataStream:
-        streams = self._task(kind, IdentitySpec(), [Input(self._streams, partitioning)])._streams
-        return DataStream(self._env, streams, self._type_info)
+    def _chain(self, kind: str, spec: OperatorSpec, output_type: Any) -> DataStream:
+        """An operator over the elements of this stream, one at a time."""
+        return self._operator(kind, spec, [self._input()], output_type)
+
+    def _pass(self, kind: str, spec: OperatorSpec, *, gives_timestamps: bool = False) -> DataStream:
+        """An operator that gives only elements that came in, which have their type already."""
+        stream = self._env._program.operator(kind, spec, [Input(self._connections)], gives_timestamps=gives_timestamps)
+        return DataStream(self._env, [stream], self._type_info)
+
+    def _input(self) -> Input:
+        """This stream as the input of an operator."""
+        return Input(self._connections)
+
+    def _repartition(self, partitioning: Partitioning) -> DataStream:
+        connections = [Connection(stream, partitioning) for stream in self._streams]
+        return DataStream(self._env, connections, self._type_info)
 
     def _sink(self, kind: str, sink: Any) -> DataStreamSink:
         program = self._env._program
-        node = program.chain(kind, SinkSpec(sink), self._streams).node
-        assert isinstance(node, ChainNode)
-        program.end(node)
-        return DataStreamSink(program, node)
+        return DataStreamSink(program, program.sink(kind, SinkSpec(sink), self._connections))
 
     def _node(self, method: str) -> Node:
-        if len(self._streams) != 1:
+        if len(self._connections) != 1:
             raise InvalidValueError(f"{method}: a union is not an operator; call it on one of the united streams")
-        return self._streams[0].node
+        if not isinstance(self._connections[0].partitioning, Automatic):
+            raise InvalidValueError(
+                f"{method}: moving elements to other subtasks is not an operator; call it on the operator before or "
+                "behind"
+            )
+        return self._connections[0].stream.node
 
 
 def as_key_selector(key_selector: Any) -> tuple[Callable[[Any], Any], str]:

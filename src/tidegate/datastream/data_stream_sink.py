@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.graph.builder import ProgramBuilder
-from tidegate.graph.nodes import ChainNode
+from tidegate.graph.nodes import SinkNode
 
 
 class DataStreamSink:
     """A sink in the program, to be named."""
 
-    def __init__(self, program: ProgramBuilder, node: ChainNode) -> None:
+    def __init__(self, program: ProgramBuilder, node: SinkNode) -> None:
         self._program = program
         self._node = node
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from tidegate.core.function.interval_join import IntervalJoinSpec, ProcessJoinFunction
+from tidegate.core.function.stateless import MapSpec
 from tidegate.core.operator.output_tag import OutputTag
 from tidegate.core.time.duration import DurationLike, as_millis
 from tidegate.core.window.assigners import WindowAssigner
@@ -74,8 +75,8 @@ class IntervalJoined:
             function = _PairFunction(function)
         lower, upper = self._lower + self._excludes_lower, self._upper - self._excludes_upper
         spec = IntervalJoinSpec(lower, upper, function, self._late_left, self._late_right)
-        inputs = [self._left._input(), self._right._input()]
-        return self._left._task("interval_join", spec, inputs, output_type, gives_timestamps=True)
+        inputs = [self._left._key_input(), self._right._key_input()]
+        return self._left._operator("interval_join", spec, inputs, output_type, gives_timestamps=True)
 
 
 class _PairFunction(ProcessJoinFunction):
@@ -111,7 +112,7 @@ class _TwoStreams:
             raise InvalidValueError("join: say where(...) and equal_to(...) before window(...)")
         program = self._first._env._program
         streams = [
-            program.chain(f"join input {index + 1}", _tag(index), stream._streams)
+            program.operator(f"join input {index + 1}", MapSpec(TagInput(index)), [stream._input()])
             for index, stream in enumerate((self._first, self._second))
         ]
         united = DataStream(self._first._env, streams)
@@ -158,12 +159,6 @@ class JoinWindows:
     def apply(self, function: Any, output_type: Any = None) -> DataStream:
         """A `JoinFunction` or `CoGroupFunction`, or a plain function of two arguments."""
         return self._windows.apply(self._wrap(function), output_type)
-
-
-def _tag(index: int) -> Any:
-    from tidegate.core.function.stateless import MapSpec
-
-    return MapSpec(TagInput(index))
 
 
 def _check_tag(tag: Any) -> OutputTag:

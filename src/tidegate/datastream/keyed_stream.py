@@ -20,7 +20,7 @@ from tidegate.core.window.assigners import (
 )
 from tidegate.datastream.data_stream import DataStream
 from tidegate.errors import InvalidTypeError, UnsupportedError
-from tidegate.graph.nodes import Input, KeyBy
+from tidegate.graph.nodes import Connection, Input, KeyBy
 
 if TYPE_CHECKING:
     from tidegate.datastream.joined_streams import IntervalJoin
@@ -31,7 +31,7 @@ class KeyedStream(DataStream):
     """A stream partitioned by key. Functions on it have state and timers of the current key."""
 
     def __init__(self, origin: DataStream, key_selector: Callable[[Any], Any], label: str = "key") -> None:
-        super().__init__(origin._env, origin._streams, origin._type_info)
+        super().__init__(origin._env, origin._connections, origin._type_info)
         self._key_selector = key_selector
         self._label = label
 
@@ -57,7 +57,7 @@ class KeyedStream(DataStream):
 
     def reduce(self, func: Any) -> DataStream:
         """For each element, what all elements of its key reduce to so far."""
-        return self._task("reduce", RollingReduceSpec(func), [self._input()], self._type_info)
+        return self._operator("reduce", RollingReduceSpec(func), [self._key_input()], self._type_info)
 
     def sum(self, position_to_sum: Field = 0) -> DataStream:
         return self._rolling("sum", position_to_sum)
@@ -125,14 +125,16 @@ class KeyedStream(DataStream):
     def set_parallelism(self, parallelism: int) -> DataStream:
         raise UnsupportedError("set_parallelism: a keyed stream is not an operator; set it on the operator behind it")
 
-    def _input(self) -> Input:
-        return Input(self._streams, KeyBy(self._key_selector, self._label))
+    def _key_input(self) -> Input:
+        """This stream as the input of an operator with keyed state."""
+        by_key = KeyBy(self._key_selector, self._label)
+        return Input(tuple(Connection(stream, by_key) for stream in self._streams))
 
     def _process(self, kind: str, func: Any, output_type: Any, on_error: str) -> DataStream:
-        return self._task(kind, KeyedProcessSpec(func, on_error), [self._input()], output_type, gives_timestamps=False)
+        return self._operator(kind, KeyedProcessSpec(func, on_error), [self._key_input()], output_type)
 
     def _rolling(self, how: str, field: Field) -> DataStream:
-        return self._task(how, RollingReduceSpec(FieldReducer(how, field)), [self._input()], self._type_info)
+        return self._operator(how, RollingReduceSpec(FieldReducer(how, field)), [self._key_input()], self._type_info)
 
 
 class _Stateful(KeyedProcessFunction):

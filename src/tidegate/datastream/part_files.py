@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import uuid
 from pathlib import Path
 from typing import IO
 
-from tidegate.errors import ClosedError, InvalidValueError, SnapshotError
+from tidegate.errors import ClosedError, InvalidValueError
+from tidegate.storage.kept_file import KeptFile, flush_to_disk, put_in_place
 
 
 class PartFiles:
@@ -33,7 +33,7 @@ class PartFiles:
         self._suffix = suffix
         token = hashlib.sha256(writer_id.encode()).hexdigest() if writer_id else uuid.uuid4().hex
         self._stem = f"{prefix}-{token[:12]}"
-        self._journal = self._folder / f".{self._stem}.journal"
+        self._journal = KeptFile(self._folder / f".{self._stem}.journal", "file_sink_journal")
         self._committed = -1
         self._batch: int | None = None
         self._files: dict[str, IO[bytes]] = {}
@@ -46,13 +46,10 @@ class PartFiles:
     def open(self) -> None:
         """Finish what a crash interrupted: commits are completed, everything else is removed."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        if self._journal.exists():
-            try:
-                entry = json.loads(self._journal.read_text(encoding="utf-8"))
-                self._committed = int(entry["batch"])
-                self._publish(self._committed, entry["buckets"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise SnapshotError(f"{self._journal} is damaged ({error}); write to another folder") from error
+        entry = self._journal.load(json.loads)
+        if entry is not None:
+            self._committed = int(entry["batch"])
+            self._publish(self._committed, entry["buckets"])
         for leftover in self._folder.rglob(f".{self._stem}-*.inprogress"):
             leftover.unlink()
 
@@ -84,10 +81,9 @@ class PartFiles:
         if self._batch is None or not self._files:
             return
         for file in self._files.values():
+            flush_to_disk(file)
             file.close()
-        temporary = self._journal.with_suffix(".tmp")
-        temporary.write_text(json.dumps({"batch": self._batch, "buckets": list(self._files)}), encoding="utf-8")
-        os.replace(temporary, self._journal)
+        self._journal.write(json.dumps({"batch": self._batch, "buckets": list(self._files)}).encode())
         self._committed = self._batch
         self._publish(self._batch, list(self._files))
         self._files.clear()
@@ -104,7 +100,7 @@ class PartFiles:
         for bucket in buckets:
             hidden = self._hidden(batch_id, bucket)
             if hidden.exists():
-                os.replace(hidden, self._folder / bucket / f"{self._stem}-{batch_id:08d}{self._suffix}")
+                put_in_place(hidden, self._folder / bucket / f"{self._stem}-{batch_id:08d}{self._suffix}")
 
     def _hidden(self, batch_id: int, bucket: str) -> Path:
         return self._folder / bucket / f".{self._stem}-{batch_id:08d}.inprogress"

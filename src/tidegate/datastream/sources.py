@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tidegate.common.typeinfo import TypeInformation
-from tidegate.core.source.source import Source, SourceFunction
+from tidegate.core.source.function_source import FunctionSource
+from tidegate.core.source.source import Source
 from tidegate.errors import InvalidTypeError, InvalidValueError, UserCodeError
 
 __all__ = ["CollectionSource", "FunctionSource", "NumberSequenceSource", "SocketTextSource", "Source"]
@@ -15,6 +16,8 @@ __all__ = ["CollectionSource", "FunctionSource", "NumberSequenceSource", "Socket
 
 class CollectionSource(Source):
     """The elements of a list, in one channel."""
+
+    is_parallel = False
 
     def __init__(self, elements: Iterable[Any]) -> None:
         if isinstance(elements, str | bytes) or not isinstance(elements, Iterable):
@@ -60,6 +63,7 @@ class SocketTextSource(Source):
 
     is_bounded = False
     is_blocking = True
+    is_parallel = False
 
     def __init__(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> None:
         if not isinstance(hostname, str) or not hostname:
@@ -105,21 +109,3 @@ class SocketTextSource(Source):
                         f"start the server first, for example: nc -lk {self.port}"
                     ) from error
         raise AssertionError("unreachable")
-
-
-class FunctionSource(Source):
-    """A `SourceFunction`, which pushes through a source context."""
-
-    is_bounded = False
-    is_blocking = True
-
-    def __init__(self, function: SourceFunction) -> None:
-        if not isinstance(function, SourceFunction):
-            raise InvalidTypeError(f"add_source: expected a SourceFunction object, got {function!r}")
-        self.function = function
-
-    def channels(self) -> Sequence[str]:
-        return ("0",)
-
-    def read(self, channel: str) -> Iterator[Any]:
-        raise InvalidTypeError("a source function pushes; it is run with a source context")

@@ -9,7 +9,9 @@ from typing import Any
 from tidegate.common.configuration import Configuration
 from tidegate.common.ddl import columns_ddl
 from tidegate.common.job_execution_result import JobExecutionResult
+from tidegate.common.row import row_maker
 from tidegate.common.typeinfo import DeclaredType, as_type
+from tidegate.core.source.column_source import ColumnSource
 from tidegate.core.source.dataframe_source import DataFrameSource
 from tidegate.core.source.source import Source
 from tidegate.core.time.millis import TimeCharacteristic
@@ -21,12 +23,12 @@ from tidegate.datastream.environment_settings import EnvironmentSettings, Runtim
 from tidegate.datastream.running_job import RunningJob
 from tidegate.datastream.sinks import CollectSink
 from tidegate.datastream.sources import CollectionSource, FunctionSource, NumberSequenceSource, SocketTextSource
+from tidegate.engine import describe
+from tidegate.engine.lowering import lower
+from tidegate.engine.plan import PhysicalPlan
 from tidegate.errors import InvalidTypeError, InvalidValueError
-from tidegate.graph import describe
 from tidegate.graph.builder import ProgramBuilder
-from tidegate.graph.plan import Plan
 from tidegate.graph.stream_graph import StreamGraph
-from tidegate.ingest.column_source import ColumnSource
 
 
 class StreamExecutionEnvironment(EnvironmentSettings):
@@ -49,6 +51,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         self._trigger = trigger
         self._clock = clock
         self._program = ProgramBuilder()
+        self._last_graph: StreamGraph | None = None
         self.set_parallelism(1 if parallelism is None else parallelism)
 
     @staticmethod
@@ -86,7 +89,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         if declared is not None:
             source = source.converted(declared)
         stream = self._source(source, "collection", None)
-        return DataStream(self, stream._streams, declared)
+        return DataStream(self, stream._connections, declared)
 
     def from_elements(self, *elements: Any) -> DataStream:
         return self.from_collection(elements)
@@ -116,9 +119,9 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         has_timestamps = source.has_timestamps
         stream = self._source(source, "source", type_info, may_have_timestamps=has_timestamps).name(source_name)
         if type_info is None and isinstance(source, ColumnSource) and source.schema is not None:
-            from tidegate.spark.entry import struct_of
+            from tidegate.spark.sources.schemas import struct_of
 
-            stream = DataStream(self, stream._streams, as_type(struct_of(source.schema), "from_source"))
+            stream = DataStream(self, stream._connections, as_type(struct_of(source.schema), "from_source"))
         if isinstance(strategy.generator, NoWatermarks) and isinstance(
             strategy.timestamp_assigner, RecordTimestampAssigner
         ):
@@ -144,11 +147,20 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         """
         if self._runtime != "spark":
             raise InvalidValueError("from_dataframe needs runtime='spark'; on the local runtime use from_collection")
+        from tidegate.spark.sources.schemas import arrow_schema_of
+
         source = DataFrameSource(
-            df, channel, sequence, channels, ordered_across_channels=ordered_across_channels, bounded=bounded
+            df,
+            channel,
+            sequence,
+            channels,
+            ordered_across_channels=ordered_across_channels,
+            bounded=bounded,
+            schema=arrow_schema_of(df),
+            make_rows=row_maker,
         )
         stream = self._source(source, "dataframe", None)
-        return DataStream(self, stream._streams, as_type(df.schema, "from_dataframe"))
+        return DataStream(self, stream._connections, as_type(df.schema, "from_dataframe"))
 
     def to_dataframe(self, **streams: DataStream) -> Any:
         """Streams of this program as one streaming DataFrame.
@@ -157,8 +169,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         it with `writeStream`, and its checkpoint; pass `checkpoint=` to the environment too, so that a restart finds
         what the driver had fed.
         """
-        from tidegate.spark.job import SparkJob
-        from tidegate.spark.tables import Table
+        from tidegate.spark.wire.result_columns import Table
 
         if self._runtime != "spark":
             raise InvalidValueError("to_dataframe needs runtime='spark'; on the local runtime use execute_and_collect")
@@ -168,7 +179,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         for name, stream in streams.items():
             end = stream._sink("to_dataframe", CollectSink())._node
             tables.append(Table(name, end.number, columns_ddl(stream.get_type(), f"to_dataframe({name}=...)")))
-        return SparkJob(self._take_graph(), self._spark_options()).to_frame(tables)
+        return self._frame(self._take_graph(), tables)
 
     # Running
 
@@ -189,13 +200,11 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         """The stages as JSON."""
         return describe.as_json(self.get_plan())
 
-    def get_plan(self) -> Plan:
-        plan = Plan.of(self._graph())
-        if self._runtime != "spark":
-            return plan
-        from tidegate.spark.entry import with_entries
-
-        return with_entries(plan, self._spark_options().parallelism)
+    def get_plan(self) -> PhysicalPlan:
+        """The plan that runs: of what was built since the last run, else of that run."""
+        if not self._program.has_ends and self._last_graph is not None:
+            return self._lower(self._last_graph)
+        return self._lower(self._program.build_unfinished(self._parallelism))
 
     def close(self) -> None:
         """Nothing to do: a job ends by itself or is stopped."""
@@ -207,28 +216,32 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         stream = self._program.source(source, kind, may_have_timestamps=stamps, output_type=output_type)
         return DataStream(self, [stream], declared)
 
+    def _lower(self, graph: StreamGraph) -> PhysicalPlan:
+        options = self._spark_options() if self._runtime == "spark" else self._local_options()
+        return lower(graph, options.plan_options())
+
     def _graph(self) -> StreamGraph:
         return self._program.build(self._parallelism)
 
     def _take_graph(self) -> StreamGraph:
         """The graph of the program so far; it runs once, as in Flink."""
-        graph = self._graph()
+        graph = self._last_graph = self._graph()
         self._program.forget_ends()
         return graph
+
+    def _frame(self, graph: StreamGraph, tables: Sequence[Any]) -> Any:
+        from tidegate.spark.query.job import SparkJob
+
+        return SparkJob(graph, self._spark_options()).to_frame(list(tables))
 
     def _client(self, graph: StreamGraph, job_name: str | None, on_end: Any = None) -> Any:
         if self._runtime == "spark":
             return self._spark_client(graph, job_name, on_end)
         from tidegate.local import checkpoint
-        from tidegate.local.job import LocalJob, LocalOptions, wall_clock
+        from tidegate.local.job import LocalJob
 
-        options = LocalOptions(
-            clock=self._clock or wall_clock,
-            auto_watermark_interval=self._config.get_auto_watermark_interval(),
-            time_characteristic=self._time,
-            job_parameters=self._config.get_global_job_parameters(),
-        )
-        job = LocalJob(graph, options, checkpoint.load(self._checkpoint))
+        where = f"checkpoint {self._checkpoint}"
+        job = LocalJob(graph, self._local_options(), checkpoint.load(self._checkpoint), where)
 
         def save() -> None:
             if self._checkpoint is not None:
@@ -238,16 +251,25 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         return RunningJob(job, job_name or "job", on_end, on_success=save)
 
     def _spark_client(self, graph: StreamGraph, job_name: str | None, on_end: Any) -> RunningJob:
-        from tidegate.spark.job import SparkJob
+        from tidegate.spark.query.job import SparkJob
 
         return RunningJob(SparkJob(graph, self._spark_options(), job_name or "tidegate"), job_name or "job", on_end)
 
+    def _local_options(self) -> Any:
+        from tidegate.local.job import LocalOptions, wall_clock
+
+        return LocalOptions(
+            clock=self._clock or wall_clock,
+            auto_watermark_interval=self._config.get_auto_watermark_interval(),
+            time_characteristic=self._time,
+            job_parameters=self._config.get_global_job_parameters(),
+        )
+
     def _spark_options(self) -> Any:
-        from tidegate.spark.job import SparkOptions, wall_clock
+        from tidegate.spark.query.job import SparkOptions, wall_clock
 
         return SparkOptions(
             spark=self._spark,
-            parallelism=self._parallelism,
             checkpoint=self._checkpoint,
             trigger=self._trigger,
             auto_watermark_interval=self._config.get_auto_watermark_interval(),

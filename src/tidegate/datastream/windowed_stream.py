@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from tidegate.common.row import Row
-from tidegate.core.function.aggregates import Aggregate, CombinedAggregate
+from tidegate.core.aggregate.aggregate import Aggregate
+from tidegate.core.aggregate.combined import CombinedAggregate
 from tidegate.core.function.fields import Field, FieldKey, FieldReducer
 from tidegate.core.function.functions import ProcessAllWindowFunction, ProcessWindowFunction
 from tidegate.core.operator.output_tag import OutputTag
@@ -28,7 +29,7 @@ from tidegate.datastream.aggregate_types import aggregate_columns
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.keyed_stream import KeyedStream
 from tidegate.errors import InvalidTypeError, InvalidValueError
-from tidegate.graph.nodes import Input, KeyBy, may_have_timestamps
+from tidegate.graph.nodes import Connection, Input, KeyBy, may_have_timestamps
 
 
 class _Windows:
@@ -148,7 +149,7 @@ class _Windows:
             self._is_keyed,
         )
         parallelism = None if self._is_keyed else 1
-        return self._stream._task(
+        return self._stream._operator(
             f"window {how}",
             spec,
             [self._input()],
@@ -174,7 +175,7 @@ class WindowedStream(_Windows):
         super().__init__(keyed_stream, window_assigner)
 
     def _input(self) -> Input:
-        return self._stream._input()
+        return self._stream._key_input()
 
     def _key_names(self) -> tuple[str, ...]:
         selector = self._stream._key_selector
@@ -192,7 +193,8 @@ class AllWindowedStream(_Windows):
         super().__init__(data_stream, window_assigner)
 
     def _input(self) -> Input:
-        return Input(self._stream._streams, KeyBy(_no_key, "one key for all"))
+        by_key = KeyBy(_no_key, "one key for all")
+        return Input(tuple(Connection(stream, by_key) for stream in self._stream._streams))
 
 
 def _no_key(value: Any) -> None:

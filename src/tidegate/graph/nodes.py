@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tidegate.core.operator.operator import Operator
+from tidegate.core.operator.sink import SinkSpec
+from tidegate.core.operator.spec import OperatorSpec
+from tidegate.core.source.source import Source
 
 
-class OperatorSpec(Protocol):
-    """A frozen value that describes an operator; every subtask creates its own from it."""
+class OutputType(Protocol):
+    """What a node declares its elements to be. Elements are converted to it where they leave the node."""
 
-    def create(self) -> Operator: ...
+    def convert(self, value: Any, where: str) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,9 +25,13 @@ class Node:
     kind: str
 
     @property
+    def inputs(self) -> tuple[Input, ...]:
+        return ()
+
+    @property
     def upstream(self) -> tuple[Stream, ...]:
         """Every stream this node reads."""
-        return ()
+        return tuple(connection.stream for task_input in self.inputs for connection in task_input.connections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +43,21 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class Automatic:
+    """Nothing was said: elements stay where they are if they can, and else go to all subtasks in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Elements stay in the subtask of the same number. Between different parallelism it is refused, as in Flink."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeyBy:
     """Every element to the subtask that holds its key."""
 
     selector: Callable[[Any], Any]
     label: str = "key"
-
-
-@dataclass(frozen=True, slots=True)
-class Forward:
-    """Each channel to one subtask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,59 +71,73 @@ class Broadcast:
 
 
 @dataclass(frozen=True, slots=True)
-class Custom:
+class ByPartitioner:
     """Every element where the user's partitioner says."""
 
     partition: Callable[[Any, int], int]
     selector: Callable[[Any], Any]
 
 
-Partitioning = KeyBy | Forward | Rebalance | Broadcast | Custom
+Partitioning = Automatic | Forward | KeyBy | Rebalance | Broadcast | ByPartitioner
+"""How the elements of a stream find their subtask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A stream on its way into an input."""
+
+    stream: Stream
+    partitioning: Partitioning = Automatic()
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input of a task: any number of streams on one valve, and how their elements find their subtask."""
+    """One input of an operator: any number of streams, whose channels meet in one valve."""
 
-    streams: tuple[Stream, ...]
-    partitioning: Partitioning
+    connections: tuple[Connection, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceNode(Node):
     """Where data enters. Each of its channels has its own watermarks."""
 
-    source: Any
+    source: Source
     may_have_timestamps: bool = False
-    output_type: Any = None
+    output_type: OutputType | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ChainNode(Node):
-    """An operator that runs wherever its input does, once for each channel."""
+class OperatorNode(Node):
+    """An operator with its inputs. `parallelism` is what its kind asks for, whatever the user says; None for any."""
 
     spec: OperatorSpec
-    streams: tuple[Stream, ...]
-    output_type: Any = None
-
-    @property
-    def upstream(self) -> tuple[Stream, ...]:
-        return self.streams
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TaskNode(Node):
-    """An operator with subtasks of its own behind a shuffle. `parallelism` None stands for that of the job."""
-
-    spec: OperatorSpec
-    inputs: tuple[Input, ...]
+    all_inputs: tuple[Input, ...]
     parallelism: int | None = None
     gives_timestamps: bool = False
-    output_type: Any = None
+    output_type: OutputType | None = None
 
     @property
-    def upstream(self) -> tuple[Stream, ...]:
-        return tuple(stream for task_input in self.inputs for stream in task_input.streams)
+    def inputs(self) -> tuple[Input, ...]:
+        return self.all_inputs
+
+    @property
+    def may_be_chained(self) -> bool:
+        """Whether it may run where its input does: nothing asks for its elements to move."""
+        if len(self.all_inputs) != 1:
+            return False
+        return all(isinstance(c.partitioning, Automatic | Forward) for c in self.all_inputs[0].connections)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SinkNode(Node):
+    """Where a stream ends."""
+
+    spec: SinkSpec
+    only_input: Input
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return (self.only_input,)
 
 
 def may_have_timestamps(stream: Stream) -> bool:
@@ -120,9 +145,7 @@ def may_have_timestamps(stream: Stream) -> bool:
     node = stream.node
     if isinstance(node, SourceNode):
         return node.may_have_timestamps
-    if isinstance(node, ChainNode) and node.kind == "assign_timestamps_and_watermarks":
-        return True
-    if isinstance(node, TaskNode) and node.gives_timestamps:
+    if isinstance(node, OperatorNode) and node.gives_timestamps:
         return True
     return any(may_have_timestamps(parent) for parent in node.upstream)
 

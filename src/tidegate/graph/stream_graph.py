@@ -11,7 +11,7 @@ from typing import Any
 import cloudpickle
 
 from tidegate.errors import InvalidTypeError, InvalidValueError
-from tidegate.graph.nodes import ChainNode, Node, SourceNode, Stream, TaskNode, ancestors
+from tidegate.graph.nodes import Node, OperatorNode, SinkNode, SourceNode, Stream, ancestors
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,9 @@ class StreamGraph:
     nodes: tuple[Node, ...]
     names: Mapping[int, str]
     uids: Mapping[int, str]
-    parallelism: Mapping[int, int]
+    given_parallelism: Mapping[int, int]
+    """Of the nodes that were given one."""
+    default_parallelism: int
 
     @staticmethod
     def build(ends: Iterable[Node], labels: Mapping[int, Label], default_parallelism: int) -> StreamGraph:
@@ -47,11 +49,16 @@ class StreamGraph:
             )
         names = {node.number: labels.get(node.number, Label()).name or default_name(node) for node in nodes}
         uids = _assign_uids(nodes, labels)
-        parallelism = {node.number: _parallelism(node, labels, default_parallelism) for node in nodes}
-        graph = StreamGraph(nodes, names, uids, parallelism)
+        given = {node.number: _given_parallelism(node, labels) for node in nodes}
+        parallelism = {number: count for number, count in given.items() if count is not None}
+        graph = StreamGraph(nodes, names, uids, parallelism, default_parallelism)
         for node in nodes:
             check_picklable(node, names[node.number])
         return graph
+
+    @property
+    def nodes_by_number(self) -> Mapping[int, Node]:
+        return {node.number: node for node in self.nodes}
 
     def name(self, node: Node) -> str:
         return self.names[node.number]
@@ -61,7 +68,7 @@ class StreamGraph:
 
 
 def default_name(node: Node) -> str:
-    function = getattr(getattr(node, "spec", None), "function", None)
+    function = getattr(node.spec, "function", None) if isinstance(node, OperatorNode) else None
     given = getattr(function, "__name__", None) or type(function).__name__
     is_ours = type(function).__module__.startswith("tidegate.core")
     if function is None or is_ours or given in {"<lambda>", "NoneType"}:
@@ -71,9 +78,13 @@ def default_name(node: Node) -> str:
 
 def check_picklable(node: Node, name: str) -> None:
     """Refuse a function that could not be sent to a worker."""
-    payload = node.source if isinstance(node, SourceNode) else getattr(node, "spec", None)
+    payload: object = None
+    if isinstance(node, SourceNode):
+        payload = node.source
+    elif isinstance(node, OperatorNode | SinkNode):
+        payload = node.spec
     try:
-        cloudpickle.dumps((payload, getattr(node, "inputs", None) and [i.partitioning for i in node.inputs]))  # type: ignore[attr-defined]
+        cloudpickle.dumps((payload, [c.partitioning for task_input in node.inputs for c in task_input.connections]))
     except Exception as error:
         raise InvalidTypeError(
             f"{name}: its function cannot be sent to a worker ({type(error).__name__}: {error}); do not hold "
@@ -81,19 +92,17 @@ def check_picklable(node: Node, name: str) -> None:
         ) from error
 
 
-def _parallelism(node: Node, labels: Mapping[int, Label], default: int) -> int:
-    if not isinstance(node, TaskNode):
-        return 1
-    if node.parallelism is not None:
+def _given_parallelism(node: Node, labels: Mapping[int, Label]) -> int | None:
+    if isinstance(node, OperatorNode) and node.parallelism is not None:
         return node.parallelism
-    return labels.get(node.number, Label()).parallelism or default
+    return labels.get(node.number, Label()).parallelism
 
 
 def _assign_uids(nodes: tuple[Node, ...], labels: Mapping[int, Label]) -> dict[int, str]:
     """A uid for each node: the user's, or one derived from what the node is and where its input comes from.
 
-    Only sources and tasks on the way count, so inserting a map or a filter renames nothing; nor does a change in
-    another branch. Nodes that are alike in both are numbered.
+    Only sources and what elements are moved for count, so inserting a map or a filter renames nothing; nor does a
+    change in another branch. Nodes that are alike in both are numbered.
     """
     uids: dict[int, str] = {}
     seen: Counter[str] = Counter()
@@ -114,6 +123,6 @@ def _assign_uids(nodes: tuple[Node, ...], labels: Mapping[int, Label]) -> dict[i
 
 def _path(stream: Stream, uids: Mapping[int, str]) -> str:
     node = stream.node
-    if isinstance(node, ChainNode):
+    if isinstance(node, OperatorNode) and node.may_be_chained:
         return "|".join(_path(parent, uids) for parent in node.upstream)
     return uids[node.number]

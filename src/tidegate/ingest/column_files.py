@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from tidegate.core.source.column_source import ColumnSource, MakeElement
 from tidegate.errors import InvalidValueError
-from tidegate.ingest.column_source import ColumnSource
 from tidegate.ingest.file_formats import FileFormat, FilePart
 
 _HIDDEN: Final = (".", "_")
 _POLL_SECONDS: Final = 0.5
 
-MakeRows = Callable[[Sequence[str]], Callable[..., Any]]
-"""Takes names and gives what makes an element of values."""
+MakeRows = Callable[[Sequence[str]], MakeElement]
+"""Takes the names of columns and gives what makes a row of their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,9 @@ class ColumnFiles(ColumnSource):
         values = (batch.column(0).unique() for part in parts for batch in self.format.read(part, [self.channel]))
         return tuple(sorted({str(value) for found in values for value in found.to_pylist()}))
 
+    def make_elements(self, names: Sequence[str]) -> MakeElement:
+        return self._make_rows(names)
+
     def expected_channels(self) -> Sequence[str]:
         """The sub-folders that were there when the source was made; the values of a column are found by reading."""
         return self._folders if self.channel is None else ()
@@ -109,7 +112,7 @@ class ColumnFiles(ColumnSource):
             time.sleep(_POLL_SECONDS)
 
     def _rows(self, part: FilePart, channel: str) -> Iterator[Any]:
-        make = self._make_rows(self.schema.names)
+        make = self.make_elements(self.schema.names)
         place = None if self.channel is None else self.schema.get_field_index(self.channel)
         for batch in self.format.read(part, self.schema.names):
             for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):

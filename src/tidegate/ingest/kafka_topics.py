@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
+from tidegate.core.source.column_source import RECORD_TIME, ColumnSource, MakeElement
 from tidegate.errors import InvalidValueError, UnsupportedError
 from tidegate.ingest.column_files import MakeRows
-from tidegate.ingest.column_source import RECORD_TIME, ColumnSource
 from tidegate.ingest.kafka_client import KafkaClient
 from tidegate.ingest.kafka_offsets import OffsetRange, OffsetRule
 
@@ -111,9 +111,12 @@ class KafkaTopics(ColumnSource):
         batch = batch.append_column(OFFSET, pa.array(np.array(offsets, np.int64)))
         yield batch.append_column(RECORD_TIME, _times(found)) if has_times else batch
 
+    def make_elements(self, names: Sequence[str]) -> MakeElement:
+        return self._make_rows(names) if self.deserialize is None else self.deserialize
+
     def _elements(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, int | None]]:
         names = [name for name in batch.schema.names if name not in (OFFSET, RECORD_TIME)]
-        make = self._make_rows(names) if self.deserialize is None else self.deserialize
+        make = self.make_elements(names)
         columns = [batch.column(name).to_pylist() for name in (RECORD_TIME, *names)]
         for timestamp, *values in zip(*columns, strict=True):
             element = make(*values)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from tidegate.core.operator.runtime_context import RuntimeContext
 from tidegate.core.source.source import Source, SourceFunction
 from tidegate.core.source.source_context import SourceContext
 from tidegate.core.watermark.records import Watermark
@@ -170,18 +171,30 @@ class BlockingReader(ThreadReader):
 
 
 class FunctionReader(ThreadReader):
-    """Runs a `SourceFunction`."""
+    """Runs one instance of a `SourceFunction`."""
 
-    def __init__(self, name: str, context: SourceContext, wake: threading.Event, function: SourceFunction) -> None:
+    def __init__(
+        self,
+        name: str,
+        context: SourceContext,
+        wake: threading.Event,
+        function: SourceFunction,
+        runtime_context: RuntimeContext,
+    ) -> None:
         super().__init__(name, context, wake)
         self._function = function
+        self._runtime_context = runtime_context
 
     def stop(self) -> None:
         super().stop()
         self._function.cancel()
 
     def _read(self) -> None:
-        self._function.run(_RemoteContext(self))
+        self._function.open(self._runtime_context)
+        try:
+            self._function.run(_RemoteContext(self))
+        finally:
+            self._function.close()
 
 
 class _RemoteContext(SourceContext):
@@ -217,12 +230,9 @@ class _RemoteContext(SourceContext):
 
 
 def create_reader(
-    name: str, context: SourceContext, wake: threading.Event, source: Any, channel: str, *, skip: int = 0
+    name: str, context: SourceContext, wake: threading.Event, source: Source, channel: str, *, skip: int = 0
 ) -> ChannelReader:
     """The reader that fits a source; `skip` elements were read before a restart."""
-    function = getattr(source, "function", None)
-    if isinstance(function, SourceFunction):
-        return FunctionReader(name, context, wake, function)
     if source.is_blocking:
         return BlockingReader(name, context, wake, source, channel)
     return IteratorReader(name, context, source, channel, skip=skip)

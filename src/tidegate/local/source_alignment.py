@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidegate.core.time.millis import Clock
 from tidegate.core.watermark.alignment import AlignmentGroup, AlignmentParameters
 from tidegate.core.watermark.assign_watermarks import AssignWatermarksOperator, AssignWatermarksSpec
-from tidegate.graph.nodes import ChainNode, Node, SourceNode
-from tidegate.graph.stream_graph import StreamGraph
-from tidegate.local.topology import Topology
+from tidegate.engine.channels import source_channel, subtask_of_channel
+from tidegate.engine.messages import Target
+from tidegate.engine.plan import PhysicalPlan, Planned, PlannedLane, PlannedSource
+from tidegate.engine.runner import InProcessRunner
 
 
 @dataclass(slots=True)
@@ -18,7 +20,9 @@ class _Member:
 
     group: AlignmentGroup
     channel: int
-    operator: AssignWatermarksOperator
+    source: PlannedSource
+    name: str
+    assign: PlannedLane
 
 
 class SourceAlignment:
@@ -28,50 +32,61 @@ class SourceAlignment:
     `with_watermark_alignment`. While it is held back its idle clock stands still.
     """
 
-    def __init__(self, graph: StreamGraph, topology: Topology, clock: Clock) -> None:
+    def __init__(self, plan: PhysicalPlan, runner: InProcessRunner, clock: Clock) -> None:
+        self._plan = plan
+        self._runner = runner
         self._clock = clock
         self._groups: dict[str, AlignmentGroup] = {}
-        self._members: dict[tuple[int, int], _Member] = {}
-        for node in graph.nodes:
-            if isinstance(node, ChainNode) and isinstance(node.spec, AssignWatermarksSpec):
+        self._members: dict[tuple[int, str], _Member] = {}
+        for node in plan.nodes:
+            if isinstance(node, PlannedLane) and isinstance(node.spec, AssignWatermarksSpec):
                 parameters = node.spec.strategy.alignment
                 if parameters is not None:
-                    self._join(node, parameters, topology)
+                    self._join(node, parameters)
 
-    def may_read(self, node: SourceNode, index: int) -> bool:
-        """Whether channel `index` of the source may be read now."""
-        member = self._members.get((node.number, index))
+    def may_read(self, source: PlannedSource, channel: str) -> bool:
+        """Whether a channel of a source may be read now."""
+        member = self._members.get((source.number, channel))
         if member is None:
             return True
         may_read = member.group.may_read(member.channel)
-        if may_read:
-            member.operator.machine.resume()
-        else:
-            member.operator.machine.pause()
+        operator = self._operator(member)
+        if operator is not None:
+            if may_read:
+                operator.machine.resume()
+            else:
+                operator.machine.pause()
         return may_read
 
     def update(self) -> None:
         """Report where every channel is, and work the limits out anew where it is time."""
         for member in self._members.values():
-            machine = member.operator.machine
-            member.group.report(member.channel, machine.current_watermark)
-            member.group.set_idle(member.channel, is_idle=machine.is_idle)
+            operator = self._operator(member)
+            if operator is not None:
+                member.group.report(member.channel, operator.machine.current_watermark)
+                member.group.set_idle(member.channel, is_idle=operator.machine.is_idle)
         now = self._clock()
         for group in self._groups.values():
             group.update(now)
 
-    def _join(self, node: ChainNode, parameters: AlignmentParameters, topology: Topology) -> None:
+    def _operator(self, member: _Member) -> AssignWatermarksOperator | None:
+        """What stamps the records of a channel; None before its first batch."""
+        subtask = self._runner.subtasks[Target(member.assign.stage, subtask_of_channel(member.source, member.name))]
+        channel = source_channel(member.source, member.name)
+        operator = subtask.wiring.lanes.get(member.assign.number, {}).get(channel)
+        return operator if isinstance(operator, AssignWatermarksOperator) else None
+
+    def _join(self, assign: PlannedLane, parameters: AlignmentParameters) -> None:
         group = self._groups.setdefault(parameters.group, AlignmentGroup(parameters))
-        operators = topology.vertices[node.number].operators
-        for operator, place in zip(operators, _source_channels(node, topology), strict=True):
-            if place is not None and isinstance(operator, AssignWatermarksOperator):
-                self._members[place] = _Member(group, group.add_channel(), operator)
+        for source in self._sources(assign):
+            for channel in source.source.channels():
+                member = _Member(group, group.add_channel(), source, channel, assign)
+                self._members[(source.number, channel)] = member
 
-
-def _source_channels(node: Node, topology: Topology) -> list[tuple[int, int] | None]:
-    """For each instance of a chain node the source channel that feeds it, None if a shuffle lies between."""
-    if isinstance(node, SourceNode):
-        return [(node.number, index) for index in range(topology.channels(node))]
-    if isinstance(node, ChainNode):
-        return [place for stream in node.streams for place in _source_channels(stream.node, topology)]
-    return [None] * topology.channels(node)
+    def _sources(self, node: Planned) -> Iterator[PlannedSource]:
+        """The sources whose channels a lane runs for, without an exchange in between."""
+        if isinstance(node, PlannedSource):
+            yield node
+        elif isinstance(node, PlannedLane):
+            for edge in node.inputs[0]:
+                yield from self._sources(self._plan.by_number[edge.source])

@@ -35,15 +35,15 @@ from tidegate.core.operator.metric_group import MetricGroup
 from tidegate.core.operator.operator import ChainOperator, Operator, OperatorContext, TaskOperator
 from tidegate.core.operator.output_tag import OutputTag
 from tidegate.core.operator.outputs import OperatorOutput
-from tidegate.core.operator.task import Task
 from tidegate.core.state.descriptors import MapStateDescriptor
 from tidegate.core.state.snapshot import Snapshot
 from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
 from tidegate.core.watermark.records import Record, Watermark, WatermarkStatus
 from tidegate.core.watermark.strategy import WatermarkStrategy
 from tidegate.datastream.data_stream import DataStream, as_key_selector
-from tidegate.errors import InvalidTypeError, InvalidValueError
-from tidegate.graph.nodes import ChainNode, KeyBy, TaskNode
+from tidegate.engine.task import Task
+from tidegate.errors import InvalidTypeError, InvalidValueError, UnknownChannelError
+from tidegate.graph.nodes import Input, KeyBy, OperatorNode
 from tidegate.testing.clock import ManualClock
 
 
@@ -77,6 +77,7 @@ class _Harness:
         self._spec, own_keys = _spec_of(subject, keys, options)
         self._keys = own_keys
         self._channels = channels
+        self._inputs = len(keys)
         self._output = _Recorder()
         self._start(None)
 
@@ -132,16 +133,17 @@ class _Harness:
         self._operator.setup(OperatorContext("test", self._output, self.clock, metrics=self._metrics))
         self._task: Task | None = None
         if isinstance(self._operator, TaskOperator):
-            self._task = Task(self._operator, [self._channels] * len(self._operator.inputs()))
+            channels = [str(channel) for channel in range(self._channels)]
+            self._task = Task(self._operator, [channels] * self._inputs)
         if state is not None:
             (self._operator if self._task is None else self._task).restore(state)
-        self._operator.open()
+        (self._operator if self._task is None else self._task).open()
 
     def _element(self, value: Any, timestamp: int | None, input_index: int) -> None:
-        if isinstance(self._operator, TaskOperator):
+        if self._task is not None:
             selector = self._keys[input_index]
             key = None if selector is None else selector(value)
-            self._operator.inputs()[input_index](key, value, timestamp)
+            self._task.accept(input_index)(key, value, timestamp)
         else:
             assert isinstance(self._operator, ChainOperator)
             self._operator.process_element(value, timestamp)
@@ -151,13 +153,18 @@ class _Harness:
         if self._task is None:
             self._operator.process_watermark(watermark)
         else:
-            self._task.process_watermark(watermark, input_index, channel)
+            self._task.move(input_index, self._checked(channel), watermark)
 
     def _status(self, status: WatermarkStatus, input_index: int, channel: int) -> None:
         if self._task is None:
             self._operator.process_status(status)
         else:
-            self._task.process_status(status, input_index, channel)
+            self._task.move(input_index, self._checked(channel), status)
+
+    def _checked(self, channel: int) -> str:
+        if not 0 <= channel < self._channels:
+            raise UnknownChannelError(f"there is no channel {channel!r}; channels are 0 to {self._channels - 1}")
+        return str(channel)
 
 
 class OneInputHarness(_Harness):
@@ -222,19 +229,19 @@ def _spec_of(subject: Any, keys: tuple[Any, ...], options: Mapping[str, Any]) ->
     selectors = tuple(None if key is None else as_key_selector(key)[0] for key in keys)
     if isinstance(subject, DataStream):
         node = subject._node("harness")
-        if isinstance(node, TaskNode):
-            given = tuple(
-                task_input.partitioning.selector if isinstance(task_input.partitioning, KeyBy) else None
-                for task_input in node.inputs
-            )
-            return node.spec, given
-        if isinstance(node, ChainNode):
-            return node.spec, selectors
+        if isinstance(node, OperatorNode):
+            return node.spec, tuple(_selector(task_input) for task_input in node.inputs)
         raise InvalidTypeError("harness: a source is not an operator; pass a stream that an operator made")
     if hasattr(subject, "create") and not isinstance(subject, type):
         return subject, selectors
     is_keyed = any(selector is not None for selector in selectors)
     return _function_spec(subject, is_keyed, options), selectors
+
+
+def _selector(task_input: Input) -> Selector:
+    """The key selector of an input, None if it is not keyed."""
+    partitioning = task_input.connections[0].partitioning
+    return partitioning.selector if isinstance(partitioning, KeyBy) else None
 
 
 def _function_spec(subject: Any, is_keyed: bool, options: Mapping[str, Any]) -> Any:

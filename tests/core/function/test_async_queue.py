@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tidegate.core.function.async_queue import AsyncQueue, Entry, OrderedQueue, UnorderedQueue
+from tidegate.core.function.async_queue import AsyncQueue, OrderedQueue, Request, UnorderedQueue
 from tidegate.core.watermark.records import Watermark
 
 
@@ -13,9 +13,9 @@ class Line:
 
     def __init__(self, queue: AsyncQueue, *arrivals: str | int) -> None:
         self.queue = queue
-        self.entries: dict[Any, Entry] = {}
+        self.entries: dict[Any, Request] = {}
         for arrival in arrivals:
-            entry = Entry(arrival, None, Watermark(arrival) if isinstance(arrival, int) else None)
+            entry = Request(arrival, None, Watermark(arrival) if isinstance(arrival, int) else None)
             self.entries[arrival] = entry
             queue.put(entry)
 
@@ -67,17 +67,17 @@ def test_the_size_counts_watermarks_too(queue: AsyncQueue) -> None:
     assert len(queue) == 3
     line.answer("a")
     assert len(queue) == 1
-    assert [entry.value for entry in queue.entries()] == ["b"]
+    assert [entry.value for entry in queue.requests()] == ["b"]
 
 
 @pytest.mark.parametrize("queue", [OrderedQueue(), UnorderedQueue()])
 def test_what_waits_can_be_listed_with_watermarks_in_their_places(queue: AsyncQueue) -> None:
     Line(queue, "a", 5, "b", 6)
-    assert [entry.value for entry in queue.entries()] == ["a", 5, "b", 6]
+    assert [entry.value for entry in queue.requests()] == ["a", 5, "b", 6]
 
 
 def test_only_the_first_answer_counts() -> None:
-    entry = Entry("a", 1)
+    entry = Request("a", 1)
     assert entry.complete(["first"])
     assert not entry.complete(["second"])
     assert not entry.complete(None, ValueError())

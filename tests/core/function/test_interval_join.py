@@ -91,9 +91,9 @@ def test_nothing_is_kept_when_no_partner_can_come_any_more(lower: int, upper: in
         harness.process_element1(("a", "left"), timestamp)
         harness.process_element2(("a", "right"), timestamp)
     harness.process_watermark(120)
-    operator = harness._operator
+    operator: Any = harness._operator
     operator.snapshot()
-    assert list(operator.context.store.keys()) == []
+    assert list(operator.state.store.keys()) == []
     assert operator.context.event_timers.next_timestamp() is None
 
 

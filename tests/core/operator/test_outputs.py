@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tidegate.core.operator.outputs import BroadcastOutput, ChainedOutput, OperatorOutput, TypedReceiver
+from tidegate.core.operator.outputs import ChainedOutput, OperatorOutput, TypedReceiver
 from tidegate.core.time.millis import MIN_TIME
 from tidegate.core.watermark.records import Record, Watermark, WatermarkStatus
-from tidegate.errors import UnknownChannelError
 
 if TYPE_CHECKING:
     from tests.core.conftest import Received
@@ -21,39 +20,11 @@ def chained(received: Received) -> ChainedOutput:
     return ChainedOutput(received)
 
 
-@pytest.fixture
-def broadcast(others: tuple[Received, Received]) -> BroadcastOutput:
-    return BroadcastOutput(others, lambda value, targets: int(value) % targets)
-
-
 def test_a_chain_hands_elements_on_in_order(chained: ChainedOutput, received: Received) -> None:
     chained.collect("a", 5)
     chained.emit_watermark(Watermark(5))
     chained.collect("b", None)
     assert received.take() == [Record("a", 5), Watermark(5), Record("b", None)]
-
-
-def test_a_shuffle_sends_a_record_to_one_receiver(
-    broadcast: BroadcastOutput, others: tuple[Received, Received]
-) -> None:
-    broadcast.collect(3, 5)
-    assert [receiver.take() for receiver in others] == [[], [Record(3, 5)]]
-
-
-def test_a_shuffle_sends_watermarks_and_statuses_to_every_receiver(
-    broadcast: BroadcastOutput, others: tuple[Received, Received]
-) -> None:
-    broadcast.emit_watermark(Watermark(5))
-    broadcast.emit_status(IDLE)
-    assert [receiver.take() for receiver in others] == [[Watermark(5), IDLE]] * 2
-
-
-@pytest.mark.parametrize("target", [2, -1])
-def test_a_shuffle_refuses_a_target_that_it_does_not_have(target: int, others: tuple[Received, Received]) -> None:
-    output = BroadcastOutput(others, lambda value, targets: target)
-    with pytest.raises(UnknownChannelError, match=str(target)):
-        output.collect("a", 5)
-    assert [receiver.take() for receiver in others] == [[], []]
 
 
 def test_no_watermark_passes_while_the_announced_status_is_idle(chained: ChainedOutput, received: Received) -> None:

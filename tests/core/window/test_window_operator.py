@@ -350,11 +350,11 @@ def test_after_the_clean_up_nothing_of_a_window_is_left(assigner: Any, trigger: 
         harness.add(number, number * 4)
     harness.process_element(("b", 1), 0)
     harness.advance(50)
-    operator = harness._operator
+    operator: Any = harness._operator
     assert operator.context.event_timers.next_timestamp() is None
     assert operator.context.processing_timers.next_timestamp() is None
     operator.snapshot()
-    assert list(operator.context.store.keys()) == []
+    assert list(operator.state.store.keys()) == []
 
 
 # What users get wrong

@@ -61,11 +61,14 @@ class ColumnarOperator(TaskOperator):
 
     def setup(self, context: Any) -> None:
         super().setup(context)
-        self.log = PaneLog(context.blobs, context.tables, context.attempt)
+        self.log = PaneLog(context.blobs, context.tables, context.attempt, self._completed)
         context.metrics.gauge("num_open_panes", lambda: len(self.log.panes))
         self._late_dropped = context.metrics.counter("num_late_records_dropped")
         self._late_output = context.metrics.counter("num_late_records_to_side_output")
         self._in_no_window = context.metrics.counter("num_records_in_no_window")
+
+    def _completed(self, table: pa.Table) -> pa.Table:
+        return self.partials.completed(table, self.spec.schema)
 
     @property
     def watermark(self) -> int:
@@ -87,7 +90,7 @@ class ColumnarOperator(TaskOperator):
         """Partial aggregates by `SLICE` and key; only where `needs_records` is false."""
         self._reduced.append(table)
 
-    def drain(self) -> None:
+    def end_batch(self) -> None:
         self.flush()
 
     def flush(self) -> None:
@@ -189,7 +192,7 @@ class ColumnarOperator(TaskOperator):
         self.emit_windows(pa.array(starts), pa.array(ends), table)
 
     def _stamped(self, table: pa.Table) -> Iterator[tuple[Any, int]]:
-        return stamped_rows(table, self.spec.window.function.make_row)
+        return stamped_rows(table, self.spec.make_row)
 
     def _elements(self, table: pa.Table) -> Iterator[Any]:
         """Records as the elements that they were."""

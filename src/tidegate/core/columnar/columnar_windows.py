@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 
+from tidegate.core.aggregate.combined import CombinedAggregate
 from tidegate.core.columnar.columnar_operator import ColumnarOperator
 from tidegate.core.columnar.kept_rows import KeptRows, is_reducible
 from tidegate.core.columnar.partials import Partials, are_columnar
 from tidegate.core.columnar.session_windows import SessionColumnsOperator
 from tidegate.core.columnar.sliced_windows import SlicedWindowOperator
-from tidegate.core.function.aggregates import CombinedAggregate
+from tidegate.core.operator.spec import OperatorSpec
+from tidegate.core.state.format import StateFormat
 from tidegate.core.window.assigners import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
@@ -24,17 +26,27 @@ from tidegate.core.window.triggers import EventTimeTrigger
 from tidegate.core.window.window_functions import ReducedContents
 from tidegate.core.window.window_operator import WindowSpec
 
-_KEY_KINDS: Final = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_date)
+MakeElements = Callable[[Sequence[str]], Callable[..., Any]]
+"""Takes the names of columns, and gives what makes an element of their values."""
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnarSpec:
+class ColumnarSpec(OperatorSpec):
     """A window operation on columns: the window, its key and records, how a row becomes an element."""
 
     window: WindowSpec
     key_names: tuple[str, ...]
     schema: pa.Schema
-    make_elements: Callable[[Sequence[str]], Callable[..., Any]] | None = None
+    make_elements: MakeElements | None = None
+
+    @staticmethod
+    def of(
+        spec: OperatorSpec, key_names: Sequence[str], schema: pa.Schema, make_elements: MakeElements
+    ) -> ColumnarSpec | None:
+        """The form of an operation on columns, None if it has none."""
+        if not is_columnar(spec, key_names, schema):
+            return None
+        return ColumnarSpec(spec, tuple(key_names), schema, make_elements)
 
     @property
     def partials(self) -> Partials:
@@ -47,6 +59,12 @@ class ColumnarSpec:
     def keeps_rows(self) -> bool:
         """Whether results are records, as those of `sum("amount")` are."""
         return isinstance(self.window.contents, ReducedContents)
+
+    @property
+    def make_row(self) -> Callable[[tuple[Any, ...]], Any]:
+        """What makes an element of a row of results: key, window's start and end, aggregates."""
+        make: Callable[[tuple[Any, ...]], Any] = self.window.function.make_row
+        return make
 
     @property
     def needs_all_columns(self) -> bool:
@@ -67,13 +85,23 @@ class ColumnarSpec:
         late = self.window.allowed_lateness > 0 or self.window.late_output is not None
         return late or has_gaps or is_session or self.partials.needs_order
 
+    def state_format(self) -> StateFormat:
+        kinds = {name: str(self.schema.field(name).type) for name in self.partials.fields}
+        key = {name: str(self.schema.field(name).type) for name in self.key_names}
+        return StateFormat(
+            "a window on columns",
+            fixed={**self.window.fixed_meaning(), "key": key},
+            shared={f"column {name}": kind for name, kind in kinds.items()},
+            flexible=self.window.flexible_meaning(),
+        )
+
     def create(self) -> ColumnarOperator:
         if isinstance(self.window.assigner, EventTimeSessionWindows):
             return SessionColumnsOperator(self)
         return SlicedWindowOperator(self)
 
 
-def is_columnar(spec: Any, key_names: Sequence[str], schema: pa.Schema) -> bool:
+def is_columnar(spec: OperatorSpec, key_names: Sequence[str], schema: pa.Schema) -> TypeGuard[WindowSpec]:
     """Whether a window operation over records of these columns can run on columns, with the same results."""
     if not isinstance(spec, WindowSpec):
         return False

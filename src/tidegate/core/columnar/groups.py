@@ -47,6 +47,12 @@ class Groups:
             groups = Groups(numbers, distinct)
         return groups
 
+    @staticmethod
+    def each(count: int) -> Groups:
+        """So many rows, each a group of its own."""
+        numbers = np.arange(count)
+        return Groups(numbers, pa.table({"row": numbers}))
+
     def __len__(self) -> int:
         return len(self.distinct)
 

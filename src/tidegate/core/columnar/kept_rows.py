@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tidegate.core.columnar.column_types import has_an_order, is_number
 from tidegate.core.columnar.groups import Groups
-from tidegate.core.columnar.partials import Partials, has_an_order, is_number
+from tidegate.core.columnar.partials import Partials
 from tidegate.core.columnar.parts import ARRIVAL, Part, Total, whole_numbers, winning
 from tidegate.core.function.fields import FieldReducer
 from tidegate.errors import InvalidValueError
@@ -19,7 +21,7 @@ class KeptRows(Partials):
 
     def __init__(self, reducer: FieldReducer, schema: pa.Schema) -> None:
         self._part = _KeptRow(reducer.how, str(reducer.field), schema)
-        super().__init__({None: self._part}, {})
+        super().__init__({self._part.key: self._part}, {})
 
     def finish(self, table: pa.Table) -> dict[str, Any]:
         """The records, a column for each of theirs."""
@@ -43,12 +45,15 @@ class _KeptRow(Part):
     needs_order = True
 
     def __init__(self, how: str, field: str, schema: pa.Schema) -> None:
-        super().__init__("__row", schema.names, len(schema) + 1)
+        super().__init__(f"row by {how} of {field}", schema.names, len(schema) + 1)
         self._how = how
         self._field = field
         self._place = schema.get_field_index(field)
         self._is_choice = how.endswith("_by")
-        self._total = None if self._is_choice else Total("total", how, field)
+        self._total = None if self._is_choice else Total(how, field)
+
+    def empty(self, schema: Mapping[str, pa.DataType], count: int) -> list[Any]:
+        raise AssertionError("a window keeps the records of one function")
 
     def reduce(self, table: pa.Table, groups: Groups) -> list[Any]:
         return self._keep([*(table[name] for name in self.fields), table[ARRIVAL]], groups)

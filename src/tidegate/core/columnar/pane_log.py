@@ -5,7 +5,7 @@ Appending reads nothing, so what a batch costs follows what it brings and not wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -59,10 +59,18 @@ class PaneLog:
     What is appended waits in memory until `flush` stores it, as one blob for each pane: a pane that is removed before
     never reaches the state store. Blobs do not change, so tables that are still in the cache are not read again. Where
     a cache outlives the log, `attempt` must be unique: what is stored may be lost, and its number be given again.
+    `complete` makes of a table that was stored by a program of before what this one would have stored.
     """
 
-    def __init__(self, blobs: Blobs, cache: TableCache | None = None, attempt: str = "") -> None:
+    def __init__(
+        self,
+        blobs: Blobs,
+        cache: TableCache | None = None,
+        attempt: str = "",
+        complete: Callable[[pa.Table], pa.Table] | None = None,
+    ) -> None:
         self._blobs = blobs
+        self._complete = complete
         self._attempt = attempt
         self._num_named = 0
         self._cache = TableCache() if cache is None else cache
@@ -133,8 +141,10 @@ class PaneLog:
     def _tables(self, pane: int) -> Iterator[StoredTable]:
         for name, _ in self._stored.get(pane, ()):
             stored = self._cache.get(name)
-            if stored is None:
-                stored = StoredTable(self._read(name))
+            table = self._read(name) if stored is None else stored.table
+            whole = table if self._complete is None else self._complete(table)
+            if stored is None or whole is not table:
+                stored = StoredTable(whole)
                 self._cache.put(name, stored)
             yield stored
         yield from self._waiting.get(pane, ())

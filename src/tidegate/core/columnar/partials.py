@@ -1,47 +1,20 @@
-"""Built-in aggregates over columns: partial aggregates of each group, merged later, finished when a window fires.
-
-The row-at-a-time form of the same aggregates is in `aggregates`; both give the same results.
-"""
+"""Built-in aggregates over columns: partial aggregates of each group, merged later, finished when a window fires."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tidegate.core.aggregate.aggregate import Aggregate
+from tidegate.core.aggregate.combined import CombinedAggregate
 from tidegate.core.columnar.groups import Groups
-from tidegate.core.columnar.parts import Chosen, Distinct, Listed, Moments, Part, Total
-from tidegate.core.function.aggregates import (
-    Aggregate,
-    CollectList,
-    CombinedAggregate,
-    Count,
-    CountDistinct,
-    First,
-    Last,
-    Max,
-    MaxBy,
-    Mean,
-    Min,
-    MinBy,
-    Stddev,
-    Sum,
-)
-from tidegate.errors import InvalidValueError
+from tidegate.core.columnar.parts import Part, is_part
 
 RECORDS: Final = "__records"
 """The column with the number of records behind a row of partial aggregates."""
-
-_TOTALS: Final = {Sum: ("sum",), Min: ("min",), Max: ("max",), Mean: ("sum", "count"), Count: ("count",)}
-_CHOICES: Final = {First: "first", Last: "last", MinBy: "min_by", MaxBy: "max_by"}
-_OTHERS: Final[dict[type[Aggregate], type[Moments | Distinct | Listed]]] = {
-    Stddev: Moments,
-    CountDistinct: Distinct,
-    CollectList: Listed,
-}
 
 
 class Partials:
@@ -50,7 +23,7 @@ class Partials:
     Tables of partial aggregates have the columns they are grouped by, `RECORDS`, and those of the parts.
     """
 
-    def __init__(self, parts: Mapping[Any, Part], aggregates: Mapping[str, Aggregate]) -> None:
+    def __init__(self, parts: Mapping[str, Part], aggregates: Mapping[str, Aggregate]) -> None:
         self._parts = parts
         self._aggregates = aggregates
         ends = [1]
@@ -60,11 +33,7 @@ class Partials:
 
     @staticmethod
     def of(combined: CombinedAggregate) -> Partials:
-        parts: dict[Any, Part] = {}
-        for aggregate in combined.aggregates:
-            for place in _places(aggregate):
-                if place not in parts:
-                    parts[place] = _part(f"__{len(parts)}", place)
+        parts = {part.key: part for aggregate in combined.aggregates for part in aggregate.parts()}
         return Partials(parts, dict(zip(combined.names, combined.aggregates, strict=True)))
 
     @property
@@ -81,6 +50,25 @@ class Partials:
     def part_names(self) -> list[str]:
         """The columns of partial aggregates, the number of records first."""
         return [RECORDS, *(name for part in self._parts.values() for name in part.names)]
+
+    def completed(self, table: pa.Table, schema: pa.Schema) -> pa.Table:
+        """A stored table with the columns that these partial aggregates have, in their order.
+
+        It may be from before the program changed: parts that it lacks are empty there, and what is no longer asked for
+        goes.
+        """
+        names = self.part_names
+        stored = table.column_names
+        if [name for name in stored if is_part(name)] == names[1:]:
+            return table
+        kinds = {field.name: field.type for field in schema}
+        for part in self._parts.values():
+            if part.names[0] not in stored:
+                for name, column in zip(part.names, part.empty(kinds, len(table)), strict=True):
+                    table = table.append_column(name, column)
+        place = stored.index(RECORDS)
+        behind = [name for name in stored[place + 1 :] if not is_part(name)]
+        return table.select([*stored[:place], *names, *behind])
 
     def reduce(self, table: pa.Table, groups: Groups) -> pa.Table:
         """Records as partial aggregates of each group."""
@@ -122,90 +110,11 @@ class Partials:
         return {name: self._finished(aggregate, table) for name, aggregate in self._aggregates.items()}
 
     def _finished(self, aggregate: Aggregate, table: pa.Table) -> Any:
-        parts = [self._parts[place] for place in _places(aggregate)]
-        if not parts:
-            return table[RECORDS]
-        if isinstance(parts[0], Moments | Distinct | Chosen | Listed):
-            return parts[0].finish(table)
-        columns = [table[part.names[0]] for part in parts]
-        if isinstance(aggregate, Mean):
-            total, count = columns
-            return pc.divide(pc.cast(total, pa.float64()), pc.cast(count, pa.float64()))
-        return columns[0]
-
-
-Place = tuple[Any, ...]
-
-
-def _places(aggregate: Aggregate) -> list[Place]:
-    """What parts an aggregate is made of: their kind and fields. Aggregates share parts that are alike."""
-    kind = type(aggregate)
-    field = getattr(aggregate, "field", None)
-    if kind is Count and field is None:
-        return []
-    if kind in _TOTALS:
-        return [(how, field) for how in _TOTALS[kind]]
-    if kind in _CHOICES:
-        return [(_CHOICES[kind], field, getattr(aggregate, "by", None))]
-    if kind in _OTHERS:
-        return [(kind, field)]
-    raise InvalidValueError(f"{aggregate!r} cannot be computed on columns")
-
-
-def _part(name: str, place: Place) -> Part:
-    how, field, *by = place
-    if by:
-        return Chosen(name, how, field, *by)
-    return _OTHERS[how](name, field) if how in _OTHERS else Total(name, how, field)
-
-
-Test = Callable[[pa.DataType], bool]
-
-
-def is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def has_an_order(kind: pa.DataType) -> bool:
-    """Whether values can be compared as whole numbers of 64 bits."""
-    return bool((pa.types.is_integer(kind) and kind != pa.uint64()) or pa.types.is_temporal(kind))
-
-
-def _can_be_told_apart(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_temporal(kind))
-
-
-_TESTS: Final[dict[type[Aggregate], Test]] = {
-    Count: lambda kind: True,
-    Sum: lambda kind: bool(is_number(kind) or pa.types.is_decimal(kind)),
-    Min: lambda kind: bool(is_number(kind) or pa.types.is_temporal(kind)),
-    Max: lambda kind: bool(is_number(kind) or pa.types.is_temporal(kind)),
-    Mean: is_number,
-    Stddev: is_number,
-    CountDistinct: _can_be_told_apart,
-    CollectList: lambda kind: True,
-    First: lambda kind: True,
-    Last: lambda kind: True,
-    MinBy: lambda kind: True,
-    MaxBy: lambda kind: True,
-}
+        parts = aggregate.parts()
+        return aggregate.finish([part.finish(table) for part in parts]) if parts else table[RECORDS]
 
 
 def are_columnar(combined: CombinedAggregate, schema: pa.Schema) -> bool:
     """Whether these aggregates over columns of these types can be computed as partial aggregates."""
-    return all(_is_columnar(aggregate, schema) for aggregate in combined.aggregates)
-
-
-def _is_columnar(aggregate: Aggregate, schema: pa.Schema) -> bool:
-    test = _TESTS.get(type(aggregate))
-    if test is None:
-        return False
-    if isinstance(aggregate, Count) and aggregate.field is None:
-        return True
-    if isinstance(aggregate, MinBy | MaxBy) and not _holds(schema, aggregate.by, has_an_order):
-        return False
-    return _holds(schema, getattr(aggregate, "field", None), test)
-
-
-def _holds(schema: pa.Schema, field: Any, test: Test) -> bool:
-    return isinstance(field, str) and schema.get_field_index(field) >= 0 and test(schema.field(field).type)
+    columns = {field.name: field.type for field in schema}
+    return all(aggregate.takes(columns) for aggregate in combined.aggregates)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,15 +19,24 @@ ARRIVAL: Final = "__arrival"
 _LIMIT: Final = 2**63
 
 
+def is_part(name: str) -> bool:
+    """Whether a column is one of a part, by its name."""
+    return name.startswith("__") and "(" in name
+
+
 class Part(ABC):
-    """Columns of partial aggregates. Each of the methods gives one array, or one list, for each of the columns."""
+    """Columns of partial aggregates. Each of the methods gives one array, or one list, for each of the columns.
+
+    Its columns are named by what it is, so that stored ones are known again by a program that has changed around them.
+    """
 
     needs_order = False
     """Whether it depends on the order in which records arrive: they have `ARRIVAL` then."""
 
-    def __init__(self, name: str, fields: Sequence[str], num_columns: int = 1) -> None:
+    def __init__(self, how: str, fields: Sequence[str], num_columns: int = 1) -> None:
         self.fields = tuple(fields)
-        self.names = tuple(f"{name}.{index}" for index in range(num_columns))
+        self.key = f"{how}({', '.join(fields)})"
+        self.names = tuple(f"__{self.key}.{index}" for index in range(num_columns))
 
     @abstractmethod
     def reduce(self, table: pa.Table, groups: Groups) -> list[Any]:
@@ -36,6 +45,14 @@ class Part(ABC):
     @abstractmethod
     def merge(self, table: pa.Table, groups: Groups) -> list[Any]:
         """Of what is known of the parts of each group."""
+
+    @abstractmethod
+    def empty(self, schema: Mapping[str, pa.DataType], count: int) -> list[Any]:
+        """Of groups of nothing; `schema` has the types of the fields."""
+
+    def finish(self, table: pa.Table) -> Any:
+        """What the part says of each group."""
+        return table[self.names[0]]
 
     @abstractmethod
     def of_records(self, table: pa.Table) -> list[list[Any]]:
@@ -49,10 +66,16 @@ class Part(ABC):
 class Total(Part):
     """The count, sum, min or max of a field."""
 
-    def __init__(self, name: str, how: str, field: str) -> None:
-        super().__init__(name, [field])
+    def __init__(self, how: str, field: str) -> None:
+        super().__init__(how, [field])
         self._how = how
         self._field = field
+
+    def empty(self, schema: Mapping[str, pa.DataType], count: int) -> list[Any]:
+        if self._how == "count":
+            return [pa.array(np.zeros(count, np.int64))]
+        nothing = pa.chunked_array([pa.nulls(count, schema[self._field])])
+        return self.reduce(pa.table({self._field: nothing}), Groups.each(count))
 
     def reduce(self, table: pa.Table, groups: Groups) -> list[Any]:
         return [self._aggregate(self._how, table[self._field], groups)]
@@ -81,9 +104,12 @@ class Total(Part):
 class Moments(Part):
     """How many values a field has, their mean, and the sum of the squares of their distances from it."""
 
-    def __init__(self, name: str, field: str) -> None:
-        super().__init__(name, [field], 3)
+    def __init__(self, field: str) -> None:
+        super().__init__("moments", [field], 3)
         self._field = field
+
+    def empty(self, schema: Mapping[str, pa.DataType], count: int) -> list[Any]:
+        return [pa.array(np.zeros(count)) for _ in self.names]
 
     def reduce(self, table: pa.Table, groups: Groups) -> list[Any]:
         column = table[self._field]
@@ -118,9 +144,12 @@ class Moments(Part):
 class Distinct(Part):
     """The distinct values of a field, as a list."""
 
-    def __init__(self, name: str, field: str) -> None:
-        super().__init__(name, [field])
+    def __init__(self, field: str) -> None:
+        super().__init__("distinct", [field])
         self._field = field
+
+    def empty(self, schema: Mapping[str, pa.DataType], count: int) -> list[Any]:
+        return [_empty_lists(schema[self._field], count)]
 
     def reduce(self, table: pa.Table, groups: Groups) -> list[Any]:
         column = table[self._field]
@@ -154,11 +183,15 @@ class Chosen(Part):
 
     needs_order = True
 
-    def __init__(self, name: str, how: str, field: str, by: str | None = None) -> None:
-        super().__init__(name, [field] if by is None else [field, by], 2 if by is None else 3)
+    def __init__(self, how: str, field: str, by: str | None = None) -> None:
+        super().__init__(how, [field] if by is None else [field, by], 2 if by is None else 3)
         self._how = how
         self._field = field
         self._by = by
+
+    def empty(self, schema: Mapping[str, pa.DataType], count: int) -> list[Any]:
+        kinds = [schema[self._field], pa.int64(), *([] if self._by is None else [schema[self._by]])]
+        return [pa.nulls(count, kind) for kind in kinds]
 
     def reduce(self, table: pa.Table, groups: Groups) -> list[Any]:
         columns = [table[self._field], table[ARRIVAL], *([] if self._by is None else [table[self._by]])]
@@ -193,18 +226,18 @@ class Chosen(Part):
             return left if (left[2] < right[2]) == (self._how == "min_by") else right
         return left if (left[1] < right[1]) == (self._how != "last") else right
 
-    def finish(self, table: pa.Table) -> Any:
-        return table[self.names[0]]
-
 
 class Listed(Part):
     """All values of a field, and when they arrived, as lists."""
 
     needs_order = True
 
-    def __init__(self, name: str, field: str) -> None:
-        super().__init__(name, [field], 2)
+    def __init__(self, field: str) -> None:
+        super().__init__("listed", [field], 2)
         self._field = field
+
+    def empty(self, schema: Mapping[str, pa.DataType], count: int) -> list[Any]:
+        return [_empty_lists(schema[self._field], count), _empty_lists(pa.int64(), count)]
 
     def reduce(self, table: pa.Table, groups: Groups) -> list[Any]:
         column = table[self._field]
@@ -227,9 +260,6 @@ class Listed(Part):
         values = [*left[0], *right[0]]
         order = sorted(range(len(values)), key=arrivals.__getitem__)
         return [[values[index] for index in order], [arrivals[index] for index in order]]
-
-    def finish(self, table: pa.Table) -> Any:
-        return table[self.names[0]]
 
 
 def winning(numbers: Numbers, arrivals: Numbers, ranks: Numbers | None, how: str) -> Numbers:
@@ -261,6 +291,10 @@ def _list_array(owners: Numbers, values: pa.Array, count: int) -> Any:
     """Values in the lists of their owners, which come in order."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))])
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+def _empty_lists(kind: pa.DataType, count: int) -> Any:
+    return _list_array(np.empty(0, np.int64), pa.array([], kind), count)
 
 
 def whole_numbers(column: pa.ChunkedArray) -> Numbers:

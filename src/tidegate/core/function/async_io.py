@@ -11,14 +11,14 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate.core.function.async_queue import AsyncQueue, Entry, OrderedQueue, UnorderedQueue
+from tidegate.core.function.async_queue import AsyncQueue, OrderedQueue, Request, UnorderedQueue
 from tidegate.core.function.async_retry import AsyncRetryStrategy, NoRetryStrategy
-from tidegate.core.function.functions import Function
-from tidegate.core.function.process import check_methods
-from tidegate.core.operator.operator import ChainOperator, OperatorContext, close_function, open_function
+from tidegate.core.function.functions import Function, check_methods
+from tidegate.core.operator.operator import ChainOperator, OperatorContext
+from tidegate.core.operator.spec import OperatorSpec
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import add
-from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
+from tidegate.core.watermark.records import Watermark, WatermarkStatus, load_progress, save_progress
 from tidegate.errors import InvalidTypeError, InvalidValueError, TidegateError, UserCodeError
 
 
@@ -40,7 +40,7 @@ class OutputMode(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class AsyncSpec:
+class AsyncSpec(OperatorSpec):
     """An asynchronous operation as a value; times in milliseconds, timeout 0 for none."""
 
     function: Any
@@ -81,8 +81,8 @@ class AsyncWaitOperator(ChainOperator):
         self._function = spec.function
         self.is_blocking = is_blocking
         self._queue: AsyncQueue = OrderedQueue() if spec.mode is OutputMode.ORDERED else UnorderedQueue()
-        self._backlog: deque[Entry] = deque()
-        self._in_flight: dict[Entry, None] = {}
+        self._backlog: deque[Request] = deque()
+        self._in_flight: dict[Request, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_ending: asyncio.Event | None = None
 
@@ -93,14 +93,17 @@ class AsyncWaitOperator(ChainOperator):
     def open(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._is_ending = asyncio.Event()
-        open_function(self._function, self.runtime_context())
+        self.open_function(self._function)
         self._admit()
         self._settle()
 
     def close(self) -> None:
-        close_function(self._function)
+        self.close_function(self._function)
+        self.discard()
+
+    def discard(self) -> None:
         if self._loop is not None:
-            tasks = [entry.task for entry in self._in_flight if entry.task is not None]
+            tasks = [request.task for request in self._in_flight if request.task is not None]
             for task in tasks:
                 task.cancel()
             if tasks:
@@ -109,26 +112,26 @@ class AsyncWaitOperator(ChainOperator):
             self._loop = None
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        self._take(Entry(value, timestamp))
+        self._take(Request(value, timestamp))
 
     def process_watermark(self, watermark: Watermark) -> None:
         if watermark.is_end and self._is_ending is not None:
             self._is_ending.set()
-        self._take(Entry(None, None, watermark))
+        self._take(Request(None, None, watermark))
         if watermark.is_end and self.is_blocking:
             self.drain()
 
     def process_status(self, status: WatermarkStatus) -> None:
-        self._take(Entry(None, None, status))
+        self._take(Request(None, None, status))
 
     def on_clock(self) -> None:
-        for entry in list(self._in_flight):
-            if self._is_overdue(entry):
-                self._time_out(entry)
+        for request in list(self._in_flight):
+            if self._is_overdue(request):
+                self._time_out(request)
         self._settle()
 
     def next_clock_time(self) -> int | None:
-        return min((entry.deadline for entry in self._in_flight if entry.deadline is not None), default=None)
+        return min((request.deadline for request in self._in_flight if request.deadline is not None), default=None)
 
     def poll(self) -> None:
         """Let the requests run for a moment and emit what is ready."""
@@ -142,21 +145,26 @@ class AsyncWaitOperator(ChainOperator):
             self._wait()
 
     def snapshot(self) -> Snapshot:
-        waiting = [*self._queue.entries(), *self._backlog]
+        waiting = [*self._queue.requests(), *self._backlog]
         return make_snapshot(
             "async",
             1,
             base=super().snapshot(),
-            waiting=[[e.value, e.timestamp, _saved(e.progress)] for e in waiting],
+            waiting=[
+                [e.value, e.timestamp, None if e.progress is None else save_progress(e.progress)] for e in waiting
+            ],
         )
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         fields = open_snapshot(snapshot, "async", 1)
         super().restore(fields["base"])
-        self._backlog.extend(Entry(value, ts, _loaded(progress)) for value, ts, progress in fields["waiting"])
+        self._backlog.extend(
+            Request(value, timestamp, None if progress is None else load_progress(progress))
+            for value, timestamp, progress in fields["waiting"]
+        )
 
-    def _take(self, entry: Entry) -> None:
-        self._backlog.append(entry)
+    def _take(self, request: Request) -> None:
+        self._backlog.append(request)
         self._admit()
         self._settle()
         while self.is_blocking and self._backlog:
@@ -166,22 +174,22 @@ class AsyncWaitOperator(ChainOperator):
         """Move what fits from the backlog into the queue, and send its requests."""
         started = False
         while self._backlog and len(self._queue) < self._spec.capacity:
-            entry = self._backlog.popleft()
-            self._queue.put(entry)
-            if entry.progress is None:
-                self._start(entry)
+            request = self._backlog.popleft()
+            self._queue.put(request)
+            if request.progress is None:
+                self._start(request)
                 started = True
         if started:
             self._spin()
 
-    def _start(self, entry: Entry) -> None:
+    def _start(self, request: Request) -> None:
         if self._spec.timeout:
-            entry.deadline = add(self._now(), self._spec.timeout)
-        self._in_flight[entry] = None
+            request.deadline = add(self._now(), self._spec.timeout)
+        self._in_flight[request] = None
         assert self._loop is not None, "open() comes before the first element"
-        entry.task = self._loop.create_task(self._request(entry))
+        request.task = self._loop.create_task(self._ask(request))
 
-    async def _request(self, entry: Entry) -> None:
+    async def _ask(self, request: Request) -> None:
         assert self._is_ending is not None
         strategy = self._spec.retry
         predicate = strategy.get_retry_predicate()
@@ -190,16 +198,16 @@ class AsyncWaitOperator(ChainOperator):
             results: Any = None
             failure: Exception | None = None
             try:
-                results = await self._function.async_invoke(entry.value)
+                results = await self._function.async_invoke(request.value)
             except Exception as error:
                 failure = error
             if failure is None and results is None:
-                self._answer(entry, None, self._no_answer("async_invoke", entry.value))
+                self._answer(request, None, self._no_answer("async_invoke", request.value))
                 return
             check = predicate.result_predicate() if failure is None else predicate.exception_predicate()
             wants_retry = check is not None and check(results if failure is None else failure)
             if not wants_retry or self._is_ending.is_set() or not strategy.can_retry(attempt):
-                self._answer(entry, results, failure)
+                self._answer(request, results, failure)
                 return
             await self._pause(strategy.get_backoff_time_millis(attempt))
             attempt += 1
@@ -212,30 +220,30 @@ class AsyncWaitOperator(ChainOperator):
         except TimeoutError:
             return
 
-    def _answer(self, entry: Entry, results: Any, error: BaseException | None) -> None:
+    def _answer(self, request: Request, results: Any, error: BaseException | None) -> None:
         """The request has been answered; an answer that comes too late is dropped."""
-        if self._is_overdue(entry):
-            self._time_out(entry)
+        if self._is_overdue(request):
+            self._time_out(request)
         else:
-            self._complete(entry, results, error)
+            self._complete(request, results, error)
 
-    def _complete(self, entry: Entry, results: Any, error: BaseException | None) -> None:
-        if entry.complete(results, error):
-            self._in_flight.pop(entry, None)
-            self._queue.completed(entry)
+    def _complete(self, request: Request, results: Any, error: BaseException | None) -> None:
+        if request.complete(results, error):
+            self._in_flight.pop(request, None)
+            self._queue.completed(request)
 
-    def _is_overdue(self, entry: Entry) -> bool:
-        return entry.deadline is not None and entry.deadline < self._now()
+    def _is_overdue(self, request: Request) -> bool:
+        return request.deadline is not None and request.deadline < self._now()
 
-    def _time_out(self, entry: Entry) -> None:
-        if entry.task is not None:
-            entry.task.cancel()
+    def _time_out(self, request: Request) -> None:
+        if request.task is not None:
+            request.task.cancel()
         try:
-            results = self._function.timeout(entry.value)
+            results = self._function.timeout(request.value)
         except Exception as error:
-            self._complete(entry, None, error)
+            self._complete(request, None, error)
             return
-        self._complete(entry, results, self._no_answer("timeout", entry.value) if results is None else None)
+        self._complete(request, results, self._no_answer("timeout", request.value) if results is None else None)
 
     def _no_answer(self, method: str, value: Any) -> UserCodeError:
         return UserCodeError(
@@ -245,13 +253,13 @@ class AsyncWaitOperator(ChainOperator):
 
     def _settle(self) -> None:
         """Emit what may leave; room in the queue lets the backlog in, which may let more leave."""
-        while (entry := self._queue.pop()) is not None:
-            if entry.error is not None:
-                raise self._failed(entry.error, entry.value) from entry.error
-            if entry.progress is not None:
-                self.output.emit(entry.progress)
+        while (request := self._queue.pop()) is not None:
+            if request.error is not None:
+                raise self._failed(request.error, request.value) from request.error
+            if request.progress is not None:
+                self.output.emit(request.progress)
             else:
-                self.emit(entry.results, entry.timestamp)
+                self.emit(request.results, request.timestamp)
             if self._backlog:
                 self._admit()
 
@@ -265,7 +273,7 @@ class AsyncWaitOperator(ChainOperator):
 
     def _wait(self) -> None:
         """Block until an answer comes or the next deadline passes."""
-        tasks = [entry.task for entry in self._in_flight]
+        tasks = [request.task for request in self._in_flight]
         if tasks:
             deadline = self.next_clock_time()
             timeout = None if deadline is None else max(deadline + 1 - self._now(), 0) / 1000
@@ -276,15 +284,3 @@ class AsyncWaitOperator(ChainOperator):
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         assert self._loop is not None, "open() comes before the first element"
         self._loop.run_until_complete(coroutine)
-
-
-def _saved(progress: Progress | None) -> Any:
-    if progress is None:
-        return None
-    return progress.timestamp if isinstance(progress, Watermark) else progress.value
-
-
-def _loaded(saved: Any) -> Progress | None:
-    if saved is None:
-        return None
-    return WatermarkStatus(saved) if isinstance(saved, str) else Watermark(saved)

@@ -9,7 +9,7 @@ from typing import Any
 from tidegate.core.watermark.records import Progress
 
 
-class Entry:
+class Request:
     """A request on its way, or a watermark or status between requests, which is complete when it arrives."""
 
     __slots__ = ("deadline", "error", "is_done", "progress", "results", "segment", "task", "timestamp", "value")
@@ -36,7 +36,7 @@ class Entry:
 
 
 class AsyncQueue(ABC):
-    """Holds entries until they may leave."""
+    """Holds requests until they may leave."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -45,19 +45,19 @@ class AsyncQueue(ABC):
         return self._size
 
     @abstractmethod
-    def put(self, entry: Entry) -> None: ...
+    def put(self, request: Request) -> None: ...
 
     @abstractmethod
-    def completed(self, entry: Entry) -> None:
-        """Take note that the entry has been answered."""
+    def completed(self, request: Request) -> None:
+        """Take note that the request has been answered."""
 
     @abstractmethod
-    def pop(self) -> Entry | None:
-        """The next entry that may leave, None if none may."""
+    def pop(self) -> Request | None:
+        """The next request that may leave, None if none may."""
 
     @abstractmethod
-    def entries(self) -> list[Entry]:
-        """All entries in arrival order, as far as order matters."""
+    def requests(self) -> list[Request]:
+        """All requests in arrival order, as far as order matters."""
 
 
 class OrderedQueue(AsyncQueue):
@@ -65,34 +65,34 @@ class OrderedQueue(AsyncQueue):
 
     def __init__(self) -> None:
         super().__init__()
-        self._entries: deque[Entry] = deque()
+        self._requests: deque[Request] = deque()
 
-    def put(self, entry: Entry) -> None:
-        self._entries.append(entry)
+    def put(self, request: Request) -> None:
+        self._requests.append(request)
         self._size += 1
 
-    def completed(self, entry: Entry) -> None:
+    def completed(self, request: Request) -> None:
         pass
 
-    def pop(self) -> Entry | None:
-        if not self._entries or not self._entries[0].is_done:
+    def pop(self) -> Request | None:
+        if not self._requests or not self._requests[0].is_done:
             return None
         self._size -= 1
-        return self._entries.popleft()
+        return self._requests.popleft()
 
-    def entries(self) -> list[Entry]:
-        return list(self._entries)
+    def requests(self) -> list[Request]:
+        return list(self._requests)
 
 
 class _Segment:
-    """The entries between two watermarks, or one watermark."""
+    """The requests between two watermarks, or one watermark."""
 
     __slots__ = ("is_progress", "pending", "ready")
 
     def __init__(self, *, is_progress: bool) -> None:
         self.is_progress = is_progress
-        self.pending: dict[Entry, None] = {}
-        self.ready: deque[Entry] = deque()
+        self.pending: dict[Request, None] = {}
+        self.ready: deque[Request] = deque()
 
 
 class UnorderedQueue(AsyncQueue):
@@ -102,25 +102,25 @@ class UnorderedQueue(AsyncQueue):
         super().__init__()
         self._segments: deque[_Segment] = deque()
 
-    def put(self, entry: Entry) -> None:
-        is_progress = entry.progress is not None
+    def put(self, request: Request) -> None:
+        is_progress = request.progress is not None
         if is_progress or not self._segments or self._segments[-1].is_progress:
             self._segments.append(_Segment(is_progress=is_progress))
         segment = self._segments[-1]
-        entry.segment = segment
-        if entry.is_done:
-            segment.ready.append(entry)
+        request.segment = segment
+        if request.is_done:
+            segment.ready.append(request)
         else:
-            segment.pending[entry] = None
+            segment.pending[request] = None
         self._size += 1
 
-    def completed(self, entry: Entry) -> None:
-        segment = entry.segment
-        if segment is not None and entry in segment.pending:
-            del segment.pending[entry]
-            segment.ready.append(entry)
+    def completed(self, request: Request) -> None:
+        segment = request.segment
+        if segment is not None and request in segment.pending:
+            del segment.pending[request]
+            segment.ready.append(request)
 
-    def pop(self) -> Entry | None:
+    def pop(self) -> Request | None:
         while self._segments:
             segment = self._segments[0]
             if segment.ready:
@@ -131,5 +131,5 @@ class UnorderedQueue(AsyncQueue):
             self._segments.popleft()
         return None
 
-    def entries(self) -> list[Entry]:
-        return [entry for segment in self._segments for entry in (*segment.ready, *segment.pending)]
+    def requests(self) -> list[Request]:
+        return [request for segment in self._segments for request in (*segment.ready, *segment.pending)]

@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tidegate.core.function.functions import CoFlatMapFunction, CoMapFunction, Function
+from tidegate.core.function.functions import CoFlatMapFunction, CoMapFunction, Function, check_methods
 from tidegate.core.function.process import (
     KeyedContext,
     KeyedFunctionOperator,
     KeyedProcessFunction,
     ProcessFunction,
     TimeDomain,
-    check_methods,
 )
 from tidegate.core.operator.operator import Accept
 from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.operator.spec import OperatorSpec
 from tidegate.core.state.broadcast_state import BroadcastState, ReadOnlyBroadcastState
 from tidegate.core.state.descriptors import MapStateDescriptor, StateDescriptor
+from tidegate.core.state.format import StateFormat
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 
@@ -54,7 +55,7 @@ class KeyedCoProcessFunction(Function):
 
 
 @dataclass(frozen=True, slots=True)
-class CoProcessSpec:
+class CoProcessSpec(OperatorSpec):
     """Two inputs under one function; without keys there are no timers and no state."""
 
     function: Any
@@ -65,6 +66,13 @@ class CoProcessSpec:
             return
         wanted = "KeyedCoProcessFunction" if self.is_keyed else "CoProcessFunction"
         check_methods(self.function, ("process_element1", "process_element2"), "connect.process", wanted)
+
+    @property
+    def waits_for_clock(self) -> bool:
+        return self.is_keyed
+
+    def state_format(self) -> StateFormat:
+        return StateFormat("a function of two inputs", fixed={"state": "keyed" if self.is_keyed else "not keyed"})
 
     def create(self) -> CoProcessOperator:
         return CoProcessOperator(self.function, is_keyed=self.is_keyed)
@@ -192,7 +200,7 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction):
 
 
 @dataclass(frozen=True, slots=True)
-class BroadcastSpec:
+class BroadcastSpec(OperatorSpec):
     """A stream (input 1) connected with a broadcast stream (input 2)."""
 
     function: Any
@@ -203,6 +211,18 @@ class BroadcastSpec:
         wanted = "KeyedBroadcastProcessFunction" if self.is_keyed else "BroadcastProcessFunction"
         check_methods(
             self.function, ("process_element", "process_broadcast_element"), "connect(broadcast).process", wanted
+        )
+
+    @property
+    def waits_for_clock(self) -> bool:
+        return self.is_keyed
+
+    def state_format(self) -> StateFormat:
+        return StateFormat(
+            "a broadcast function",
+            fixed={"state": "keyed" if self.is_keyed else "not keyed"},
+            shared={f"broadcast state {d.name}": d.described() for d in self.descriptors},
+            flexible={"broadcast states": [descriptor.name for descriptor in self.descriptors]},
         )
 
     def create(self) -> BroadcastOperator:

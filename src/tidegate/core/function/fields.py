@@ -90,6 +90,11 @@ class FieldReducer:
         return second if get_field(second, self.field) > get_field(first, self.field) else first
 
 
+def described_reducer(function: Any) -> str:
+    """What reduces elements, as far as it can be told: the built-in ones by what they do to which field."""
+    return f"{function.how} of field {function.field!r}" if isinstance(function, FieldReducer) else "of the program"
+
+
 class FieldKey:
     """A key selector by field, or by several."""
 

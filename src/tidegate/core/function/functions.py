@@ -193,3 +193,10 @@ def is_stateful(function: Any) -> bool:
     """Whether the function may use state: only one that overrides `open` can get a handle."""
     opener = getattr(type(function), "open", None)
     return opener is not None and opener is not Function.open and not isinstance(function, type)
+
+
+def check_methods(function: Any, methods: Iterable[str], where: str, wanted: str) -> None:
+    """Refuse a function that lacks a method, or a class in place of an object."""
+    for method in methods:
+        if isinstance(function, type) or not callable(getattr(function, method, None)):
+            raise InvalidTypeError(f"{where}: expected a {wanted} object, got {function!r}")

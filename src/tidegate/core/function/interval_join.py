@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tidegate.core.function.functions import Function
-from tidegate.core.function.process import check_methods
-from tidegate.core.operator.operator import Accept, TaskOperator, close_function, open_function
+from tidegate.core.function.functions import Function, check_methods
+from tidegate.core.operator.operator import Accept, TaskOperator
 from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.operator.spec import OperatorSpec
+from tidegate.core.state.format import StateFormat
 from tidegate.core.state.timers import Timer
 from tidegate.core.time.millis import MIN_TIME, add, subtract
 from tidegate.errors import InvalidValueError
@@ -41,7 +42,7 @@ class ProcessJoinFunction(Function):
 
 
 @dataclass(frozen=True, slots=True)
-class IntervalJoinSpec:
+class IntervalJoinSpec(OperatorSpec):
     """Left and right pair if `left + lower <= right <= left + upper`; bounds in milliseconds, both inclusive."""
 
     lower: int
@@ -57,6 +58,9 @@ class IntervalJoinSpec:
                 "so no pair could ever match"
             )
         check_methods(self.function, ("process_element",), "interval_join", "ProcessJoinFunction")
+
+    def state_format(self) -> StateFormat:
+        return StateFormat("an interval join", fixed={"interval": f"{self.lower} ms to {self.upper} ms"})
 
     def create(self) -> IntervalJoinOperator:
         return IntervalJoinOperator(self)
@@ -81,10 +85,10 @@ class IntervalJoinOperator(TaskOperator):
 
     def open(self) -> None:
         self._context = _PairContext(self)
-        open_function(self._spec.function, self.runtime_context(self.state))
+        self.open_function(self._spec.function, self.state)
 
     def close(self) -> None:
-        close_function(self._spec.function)
+        self.close_function(self._spec.function)
 
     def inputs(self) -> tuple[Accept, ...]:
         return (

@@ -8,21 +8,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate.core.function.functions import Function
+from tidegate.core.function.functions import Function, check_methods
 from tidegate.core.operator.operator import (
     Accept,
     ChainOperator,
     OperatorContext,
     TaskOperator,
-    close_function,
-    open_function,
 )
 from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.operator.spec import OperatorSpec
+from tidegate.core.state.format import StateFormat
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.state.timers import Timer
 from tidegate.core.time.millis import MIN_TIME
 from tidegate.core.watermark.records import Watermark
-from tidegate.errors import InvalidTypeError, InvalidValueError
+from tidegate.errors import InvalidValueError
 
 
 class TimeDomain(enum.Enum):
@@ -135,13 +135,13 @@ class KeyedFunctionOperator(TaskOperator):
 
     def open(self) -> None:
         self.function_context = self.create_context()
-        open_function(self.function, self.runtime_context(self.state))
+        self.open_function(self.function, self.state)
 
     def create_context(self) -> KeyedContext:
         return KeyedContext(self)
 
     def close(self) -> None:
-        close_function(self.function)
+        self.close_function(self.function)
 
     def on_event_time(self, timer: Timer) -> None:
         self._on_timer(timer, TimeDomain.EVENT_TIME, timer.timestamp)
@@ -161,12 +161,19 @@ class KeyedFunctionOperator(TaskOperator):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedProcessSpec:
+class KeyedProcessSpec(OperatorSpec):
     function: Any
     on_error: str = "fail"
 
     def __post_init__(self) -> None:
         check_methods(self.function, ("process_element",), "process", "KeyedProcessFunction")
+
+    @property
+    def waits_for_clock(self) -> bool:
+        return True
+
+    def state_format(self) -> StateFormat:
+        return StateFormat("a process function")
 
     def create(self) -> KeyedProcessOperator:
         return KeyedProcessOperator(self.function, buries=self.on_error == "side_output")
@@ -227,7 +234,7 @@ class _PlainContext(ProcessFunction.Context):
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessSpec:
+class ProcessSpec(OperatorSpec):
     """A process function on a stream without keys."""
 
     function: Any
@@ -250,10 +257,10 @@ class ProcessOperator(ChainOperator):
         self._context = _PlainContext(self)
 
     def open(self) -> None:
-        open_function(self.function, self.runtime_context())
+        self.open_function(self.function)
 
     def close(self) -> None:
-        close_function(self.function)
+        self.close_function(self.function)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         self._context.element_timestamp = timestamp
@@ -270,10 +277,3 @@ class ProcessOperator(ChainOperator):
         fields = open_snapshot(snapshot, "process", 1)
         super().restore(fields["base"])
         self._context.watermark = fields["watermark"]
-
-
-def check_methods(function: Any, methods: Iterable[str], where: str, wanted: str) -> None:
-    """Refuse a function that lacks a method, or a class in place of an object."""
-    for method in methods:
-        if isinstance(function, type) or not callable(getattr(function, method, None)):
-            raise InvalidTypeError(f"{where}: expected a {wanted} object, got {function!r}")

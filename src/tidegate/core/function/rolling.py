@@ -6,19 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tidegate.core.function.fields import described_reducer
 from tidegate.core.function.functions import as_reduce_function
-from tidegate.core.operator.operator import Accept, TaskOperator, close_function, open_function
+from tidegate.core.operator.operator import Accept, TaskOperator
+from tidegate.core.operator.spec import OperatorSpec
+from tidegate.core.state.format import StateFormat
 from tidegate.core.state.keyed_state import MISSING
 
 _REDUCED: Final = "reduced"
 
 
 @dataclass(frozen=True, slots=True)
-class RollingReduceSpec:
+class RollingReduceSpec(OperatorSpec):
     function: Any
 
     def __post_init__(self) -> None:
         as_reduce_function(self.function)
+
+    def state_format(self) -> StateFormat:
+        return StateFormat("a rolling aggregate", fixed={"function": described_reducer(self.function)})
 
     def create(self) -> RollingReduceOperator:
         return RollingReduceOperator(self.function)
@@ -32,10 +38,10 @@ class RollingReduceOperator(TaskOperator):
         self._reduce: Callable[[Any, Any], Any] = as_reduce_function(function)
 
     def open(self) -> None:
-        open_function(self._function, self.runtime_context(self.state))
+        self.open_function(self._function, self.state)
 
     def close(self) -> None:
-        close_function(self._function)
+        self.close_function(self._function)
 
     def inputs(self) -> tuple[Accept, ...]:
         return (self._process,)

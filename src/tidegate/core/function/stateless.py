@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.core.function.functions import FilterFunction, FlatMapFunction, MapFunction, as_callable
-from tidegate.core.operator.operator import ChainOperator, close_function, open_function
+from tidegate.core.operator.operator import ChainOperator
+from tidegate.core.operator.spec import OperatorSpec
 
 
 class _FunctionOperator(ChainOperator):
@@ -19,10 +20,10 @@ class _FunctionOperator(ChainOperator):
         self._buries = buries
 
     def open(self) -> None:
-        open_function(self.function, self.runtime_context())
+        self.open_function(self.function)
 
     def close(self) -> None:
-        close_function(self.function)
+        self.close_function(self.function)
 
     def _failed(self, error: Exception, value: Any, timestamp: int | None) -> None:
         if not self._buries:
@@ -31,7 +32,7 @@ class _FunctionOperator(ChainOperator):
 
 
 @dataclass(frozen=True, slots=True)
-class MapSpec:
+class MapSpec(OperatorSpec):
     function: Any
     on_error: str = "fail"
 
@@ -54,7 +55,7 @@ class MapOperator(_FunctionOperator):
 
 
 @dataclass(frozen=True, slots=True)
-class FilterSpec:
+class FilterSpec(OperatorSpec):
     function: Any
     on_error: str = "fail"
 
@@ -78,7 +79,7 @@ class FilterOperator(_FunctionOperator):
 
 
 @dataclass(frozen=True, slots=True)
-class FlatMapSpec:
+class FlatMapSpec(OperatorSpec):
     function: Any
     on_error: str = "fail"
 

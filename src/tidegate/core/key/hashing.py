@@ -8,9 +8,11 @@ import decimal
 import pickle
 import struct
 import zlib
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+
+_WORD: Final = 8
 
 
 def stable_hash(key: Any) -> int:
@@ -24,7 +26,9 @@ def stable_hash(key: Any) -> int:
     if isinstance(key, np.generic):
         return stable_hash(key.item())
     if isinstance(key, int):
-        return zlib.crc32(key.to_bytes((key.bit_length() >> 3) + 1, "little", signed=True))
+        # What fits into 64 bits has as many, so that columns of them can be hashed at once.
+        size = ((key + (key < 0)).bit_length() >> 3) + 1
+        return zlib.crc32(key.to_bytes(max(size, _WORD), "little", signed=True))
     if isinstance(key, float | decimal.Decimal) and _is_whole(key):
         return stable_hash(int(key))
     return zlib.crc32(_encode(key))
@@ -34,11 +38,6 @@ def _is_whole(key: float | decimal.Decimal) -> bool:
     if isinstance(key, float):
         return key.is_integer()
     return key.is_finite() and key == key.to_integral_value()
-
-
-def subtask_of(key: Any, parallelism: int) -> int:
-    """The subtask that holds the state of the key."""
-    return stable_hash(key) % parallelism
 
 
 def _encode(key: Any) -> bytes:

@@ -96,7 +96,7 @@ class MetricGroup:
         return found
 
 
-def together(groups: Iterable[tuple[str, MetricGroup]]) -> dict[str, dict[str, int]]:
+def combined_values(groups: Iterable[tuple[str, MetricGroup]]) -> dict[str, dict[str, int]]:
     """The metrics of the instances of operators, by operator: numbers add up, of watermarks it is the lowest."""
     found: dict[str, dict[str, int]] = {}
     for uid, group in groups:

@@ -1,7 +1,7 @@
 """Operators: what runs in a subtask. A runtime feeds them; they never know which one.
 
-There are two kinds. A `ChainOperator` keeps no keyed state and runs wherever its input does, once for each channel. A
-`TaskOperator` has inputs of its own, behind a shuffle: each of its subtasks gets the elements of its keys.
+There are two kinds. A `ChainOperator` keeps no keyed state, so that it can run wherever its input does, once for each
+channel. A `TaskOperator` has keyed state and timers: each of its subtasks gets the elements of its keys.
 """
 
 from __future__ import annotations
@@ -9,20 +9,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from tidegate.core.columnar.pane_log import Blobs, MemoryBlobs
 from tidegate.core.columnar.table_cache import TableCache
+from tidegate.core.operator.function_life import FunctionLife, LivesWithOperator
 from tidegate.core.operator.metric_group import MetricGroup
 from tidegate.core.operator.output_tag import DEAD_LETTERS, DeadLetter, OutputTag
 from tidegate.core.operator.outputs import OperatorOutput
 from tidegate.core.operator.runtime_context import RuntimeContext
 from tidegate.core.state.keyed_state import KeyedStateBackend
-from tidegate.core.state.keyed_store import KeyedStore, MemoryStore
+from tidegate.core.state.keyed_store import MemoryStore
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.state.timers import MemoryTimerQueue, Timer, TimerQueue, TimerService
 from tidegate.core.time.millis import Clock
-from tidegate.core.watermark.records import Watermark, WatermarkStatus
+from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
 from tidegate.errors import InvalidTypeError, TidegateError, UserCodeError
 
 
@@ -36,7 +37,11 @@ class OperatorContext:
     subtask: int = 0
     parallelism: int = 1
     metrics: MetricGroup = field(default_factory=MetricGroup)
-    store: KeyedStore = field(default_factory=MemoryStore)
+    function_metrics: MetricGroup | None = None
+    """What a function counts, where it outlives the operator or several share it; None for `metrics`."""
+    functions: FunctionLife = field(default_factory=LivesWithOperator)
+    state: KeyedStateBackend | None = None
+    """Keyed state, where it is kept by the runtime; None for state in memory."""
     event_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
     processing_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
     blobs: Blobs = field(default_factory=MemoryBlobs)
@@ -51,6 +56,12 @@ class OperatorContext:
     a batch runs."""
     is_restart: bool = True
     """Whether what is restored was saved by an earlier run, and not by the batch before."""
+    should_stop: Callable[[], bool] | None = None
+    """Asked between two timers: whether the job is being stopped, so that an advance of many must be interrupted."""
+
+
+Accept = Callable[[Any, Any, int | None], None]
+"""Takes `(key, value, timestamp)`; the key is None where the input is not keyed."""
 
 
 class Operator(ABC):
@@ -71,9 +82,8 @@ class Operator(ABC):
     def close(self) -> None:
         """Close the user's functions."""
 
-    def abort(self) -> None:
-        """Close after a failure: what is not complete yet must not become visible."""
-        self.close()
+    def discard(self) -> None:
+        """Let go of what the operator itself holds, without closing functions: another takes its place."""
 
     def process_watermark(self, watermark: Watermark) -> None:
         """Time advanced on the input. What it causes is sent before the watermark itself."""
@@ -81,6 +91,12 @@ class Operator(ABC):
 
     def process_status(self, status: WatermarkStatus) -> None:
         self.output.emit_status(status)
+
+    def process_progress(self, progress: Progress) -> None:
+        if isinstance(progress, Watermark):
+            self.process_watermark(progress)
+        else:
+            self.process_status(progress)
 
     def on_clock(self) -> None:
         """The clock moved: fire what is due."""
@@ -91,6 +107,9 @@ class Operator(ABC):
     def next_clock_time(self) -> int | None:
         """The time that the clock must pass for something to be due, None if nothing waits for it."""
         return None
+
+    def end_batch(self) -> None:
+        """All records of a batch have come: what was put off until it was whole is done now."""
 
     def poll(self) -> None:
         """The runtime has a moment: let what waits for the outside world go on."""
@@ -106,11 +125,31 @@ class Operator(ABC):
         self.output.restore(fields["output"])
         self.context.metrics.restore(fields["counters"])
 
+    @abstractmethod
+    def inputs(self) -> tuple[Accept, ...]:
+        """What takes the elements of each input."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a stop has come between: `resume` goes on with what is left."""
+        return False
+
+    def resume(self) -> bool:
+        """Go on with what was interrupted, if anything was; True when nothing is left of it."""
+        return True
+
     def runtime_context(self, backend: KeyedStateBackend | None = None) -> RuntimeContext:
         context = self.context
+        metrics = context.metrics if context.function_metrics is None else context.function_metrics
         return RuntimeContext(
-            context.name, context.subtask, context.parallelism, context.metrics, backend, context.job_parameters
+            context.name, context.subtask, context.parallelism, metrics, backend, context.job_parameters
         )
+
+    def open_function(self, function: Any, backend: KeyedStateBackend | None = None) -> None:
+        self.context.functions.open(function, self.runtime_context(backend))
+
+    def close_function(self, function: Any) -> None:
+        self.context.functions.close(function)
 
     def emit(self, results: Iterable[Any] | None, timestamp: int | None) -> None:
         """Send what a user's function returned or yielded; `tag, value` goes to a side output."""
@@ -188,9 +227,9 @@ class ChainOperator(Operator):
     @abstractmethod
     def process_element(self, value: Any, timestamp: int | None) -> None: ...
 
-
-Accept = Callable[[Any, Any, int | None], None]
-"""Takes `(key, value, timestamp)`; the key is None where the input is not keyed."""
+    def inputs(self) -> tuple[Accept, ...]:
+        process = self.process_element
+        return (lambda key, value, timestamp: process(value, timestamp),)
 
 
 class TaskOperator(Operator):
@@ -198,7 +237,8 @@ class TaskOperator(Operator):
 
     def setup(self, context: OperatorContext) -> None:
         super().setup(context)
-        self.state = KeyedStateBackend(context.store, context.clock)
+        self.state = KeyedStateBackend(MemoryStore(), context.clock) if context.state is None else context.state
+        self._advancing: Watermark | None = None
         self.timers = TimerService(
             context.event_timers,
             context.processing_timers,
@@ -209,12 +249,21 @@ class TaskOperator(Operator):
         context.metrics.gauge("num_fired_timers", lambda: self.timers.num_fired_timers)
         context.metrics.gauge("num_pending_timers", lambda: len(context.event_timers) + len(context.processing_timers))
 
-    @abstractmethod
-    def inputs(self) -> tuple[Accept, ...]:
-        """What takes the elements of each input."""
-
     def process_watermark(self, watermark: Watermark) -> None:
-        self.advance_watermark(watermark)
+        self._advancing = watermark
+        self.resume()
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self._advancing is not None
+
+    def resume(self) -> bool:
+        """Go on with an advance that was interrupted between two timers."""
+        if self._advancing is not None:
+            if not self.advance_watermark(self._advancing, self.context.should_stop):
+                return False
+            self._advancing = None
+        return True
 
     def advance_watermark(self, watermark: Watermark, should_stop: Callable[[], bool] | None = None) -> bool:
         """As `process_watermark`, interruptible between timers; True when the watermark was sent on."""
@@ -246,7 +295,8 @@ class TaskOperator(Operator):
             counters=self.context.metrics.counts(),
             current_watermark=self.timers.current_watermark,
             num_fired_timers=self.timers.num_fired_timers,
-            state=_snapshot_of(context.store),
+            advancing=None if self._advancing is None else self._advancing.timestamp,
+            state=_snapshot_of(self.state.store),
             event_timers=_snapshot_of(context.event_timers),
             processing_timers=_snapshot_of(context.processing_timers),
             blobs=_snapshot_of(context.blobs),
@@ -259,9 +309,10 @@ class TaskOperator(Operator):
         self.context.metrics.restore(fields["counters"])
         self.timers.current_watermark = fields["current_watermark"]
         self.timers.num_fired_timers = fields["num_fired_timers"]
+        self._advancing = None if fields["advancing"] is None else Watermark(fields["advancing"])
         context = self.context
         for part, saved in (
-            (context.store, fields["state"]),
+            (self.state.store, fields["state"]),
             (context.event_timers, fields["event_timers"]),
             (context.processing_timers, fields["processing_timers"]),
             (context.blobs, fields["blobs"]),
@@ -277,25 +328,19 @@ class TaskOperator(Operator):
         """Take back what `snapshot_own` gave."""
 
 
-def _snapshot_of(part: Any) -> Any:
-    """The snapshot of a store or queue that is kept in memory; others are kept by their runtime."""
-    take = getattr(part, "snapshot", None)
-    return None if take is None else take()
+@runtime_checkable
+class _InMemory(Protocol):
+    """A store or queue that is kept in memory, and is part of the snapshot; others are kept by their runtime."""
+
+    def snapshot(self) -> Any: ...
+
+    def restore(self, snapshot: Any) -> None: ...
 
 
-def _restore_to(part: Any, saved: Any) -> None:
-    if saved is not None:
+def _snapshot_of(part: object) -> Any:
+    return part.snapshot() if isinstance(part, _InMemory) else None
+
+
+def _restore_to(part: object, saved: Any) -> None:
+    if saved is not None and isinstance(part, _InMemory):
         part.restore(saved)
-
-
-def open_function(function: Any, context: RuntimeContext) -> None:
-    """Call `open` of a function that has one."""
-    opener = getattr(function, "open", None)
-    if callable(opener) and not isinstance(function, type):
-        opener(context)
-
-
-def close_function(function: Any) -> None:
-    closer = getattr(function, "close", None)
-    if callable(closer) and not isinstance(function, type):
-        closer()

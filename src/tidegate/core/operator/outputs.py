@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import MIN_TIME
 from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
-from tidegate.errors import UnknownChannelError
 
 
 class Receiver(Protocol):
@@ -20,6 +19,13 @@ class Receiver(Protocol):
     def process_watermark(self, watermark: Watermark) -> None: ...
 
     def process_status(self, status: WatermarkStatus) -> None: ...
+
+
+@runtime_checkable
+class TableReceiver(Receiver, Protocol):
+    """What takes many records at once, as columns."""
+
+    def process_table(self, table: Any) -> None: ...
 
 
 class Output(ABC):
@@ -100,24 +106,6 @@ class ChainedOutput(Output):
         return (self._receiver,)
 
 
-class BroadcastOutput(Output):
-    """Crosses a shuffle: a record goes where `select(value, targets)` says, watermarks and statuses to everyone."""
-
-    def __init__(self, receivers: Sequence[Receiver], select: Callable[[Any, int], int]) -> None:
-        super().__init__()
-        self._targets = tuple(receivers)
-        self._select = select
-
-    def collect(self, value: Any, timestamp: int | None) -> None:
-        target = self._select(value, len(self._targets))
-        if not 0 <= target < len(self._targets):
-            raise UnknownChannelError(f"there is no target {target}; targets are 0 to {len(self._targets) - 1}")
-        self._targets[target].process_element(value, timestamp)
-
-    def _receivers(self) -> Sequence[Receiver]:
-        return self._targets
-
-
 class OperatorOutput(Output):
     """The output of an operator in a program: any number of consumers, of the main output and of each side output.
 
@@ -143,9 +131,8 @@ class OperatorOutput(Output):
     def collect_table(self, table: Any, rows: Callable[[Any], Iterable[tuple[Any, int]]]) -> None:
         """Send many records at once, as columns to receivers that take them, as elements with their time to others."""
         for receiver in self._main:
-            take = getattr(receiver, "process_table", None)
-            if take is not None:
-                take(table)
+            if isinstance(receiver, TableReceiver):
+                receiver.process_table(table)
                 continue
             for value, timestamp in rows(table):
                 receiver.process_element(value, timestamp)

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from tidegate.core.function.process import check_methods
-from tidegate.core.operator.operator import ChainOperator, OperatorContext, close_function, open_function
+from tidegate.core.function.functions import check_methods
+from tidegate.core.operator.function_life import close_function, open_function
+from tidegate.core.operator.operator import ChainOperator, OperatorContext
 from tidegate.core.operator.runtime_context import RuntimeContext
+from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import MIN_TIME
-from tidegate.core.watermark.records import Watermark, WatermarkStatus
+from tidegate.core.watermark.records import Watermark
 
 
 class SinkContext(NamedTuple):
@@ -45,17 +47,18 @@ class SinkRuntimeContext(RuntimeContext):
 class Sink(ABC):
     """Write your own: `write` gets each value, `write_watermark` each watermark, after everything it covers.
 
-    Everything comes in batches: `begin_batch`, what was written, `flush`, `commit_batch`. On Spark a batch is a
-    micro-batch; after a crash the last one may come again, from its beginning, with the same id and the same values. A
-    sink that shows nothing before `commit_batch`, and what it has committed once only, is exactly once. In process the
-    whole run is one batch.
+    Watermarks rise, and `Watermark.MAX` comes once, last. Everything comes in batches: `begin_batch`, what was written,
+    `flush`, `commit_batch`. On Spark a batch is a micro-batch; after a crash the last one may come again, from its
+    beginning, with the same id and the same values. A sink that shows nothing before `commit_batch`, and what it has
+    committed once only, is exactly once. In process the whole run is one batch.
     """
 
     is_shared: ClassVar[bool] = True
-    """Whether one object takes the records of all subtasks; if not, every subtask opens a copy of its own."""
+    """Whether one object takes the records of all subtasks; if not, every subtask has one of its own: the first the
+    object itself, the others copies."""
 
     def open(self, runtime_context: Any) -> None:
-        """Called once before the first record, for each subtask."""
+        """Called once before the first record, for each object."""
 
     def begin_batch(self, batch_id: int) -> None:
         """A batch begins; whatever was written and not committed is void."""
@@ -73,46 +76,51 @@ class Sink(ABC):
         """The batch is complete: make it visible, unless a batch with this id already is. Ids rise."""
 
     def close(self) -> None:
-        """Called once after the last record, for each subtask; if the job failed, without `commit_batch` before it."""
+        """Called once after the last record, for each object; if the job failed, without `commit_batch` before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkSpec:
+    """A sink as a value. Anything that has `write` will do; what it lacks of a `Sink` is not called."""
+
     sink: Any
 
     def __post_init__(self) -> None:
         check_methods(self.sink, ("write",), "sink_to", "Sink")
 
+    @property
+    def is_shared(self) -> bool:
+        return bool(getattr(self.sink, "is_shared", True))
+
     def create(self) -> SinkOperator:
         return SinkOperator(self.sink)
 
+    @staticmethod
+    def elsewhere() -> SinkSpec:
+        """Stands for a sink where it is not: nothing is ever written to it."""
+        return SinkSpec(_Elsewhere())
+
+
+class _Elsewhere(Sink):
+    def write(self, value: Any, context: SinkContext) -> None:
+        raise AssertionError("sinks are with the driver")
+
 
 class SinkOperator(ChainOperator):
-    """Feeds a sink. A runtime that has batches says so before `open`, and begins and commits them itself."""
+    """Feeds a sink. Whoever runs it begins the batches, and commits them.
 
-    has_batches = False
-    unique_id = ""
+    `unique_id` names the sink among those of all jobs, the same after a restart; empty where a restart is a new job.
+    """
 
-    def __init__(self, sink: Any) -> None:
+    def __init__(self, sink: Any, unique_id: str = "") -> None:
         self._sink = sink
-        self._watermark = MIN_TIME
+        self._unique_id = unique_id
+        self.watermark = MIN_TIME
 
     def open(self) -> None:
-        open_function(self._sink, SinkRuntimeContext(self.context, self.unique_id))
-        if self._keeps_batch:
-            self.begin_batch(0)
+        open_function(self._sink, SinkRuntimeContext(self.context, self._unique_id))
 
     def close(self) -> None:
-        # Sinks are closed when nothing is on its way to any of them: the first subtask of a shared one can commit.
-        try:
-            if self._keeps_batch:
-                self.commit_batch(0)
-            elif not self.has_batches:
-                self._call("flush")
-        finally:
-            close_function(self._sink)
-
-    def abort(self) -> None:
         close_function(self._sink)
 
     def begin_batch(self, batch_id: int) -> None:
@@ -124,26 +132,22 @@ class SinkOperator(ChainOperator):
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         try:
-            self._sink.write(value, SinkContext(timestamp, self._watermark))
+            self._sink.write(value, SinkContext(timestamp, self.watermark))
         except Exception as error:
             self.fail(error, value)
 
     def process_watermark(self, watermark: Watermark) -> None:
-        self._watermark = watermark.timestamp
+        self.watermark = watermark.timestamp
         self._call("write_watermark", watermark)
-        self.output.emit_watermark(watermark)
+        super().process_watermark(watermark)
 
-    def process_status(self, status: WatermarkStatus) -> None:
-        self.output.emit_status(status)
+    def snapshot(self) -> Snapshot:
+        return make_snapshot("sink", 1, watermark=self.watermark, base=super().snapshot())
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        super().restore(snapshot)
-        self._watermark = self.output.current_watermark
-
-    @property
-    def _keeps_batch(self) -> bool:
-        """Whether this is the operator that makes a run without batches one batch of its sink."""
-        return not self.has_batches and (self.context.subtask == 0 or not getattr(self._sink, "is_shared", True))
+        fields = open_snapshot(snapshot, "sink", 1)
+        super().restore(fields["base"])
+        self.watermark = fields["watermark"]
 
     def _call(self, method: str, *arguments: Any) -> None:
         """Call what a sink has; one that is no `Sink` needs nothing but `write`."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tidegate.core.source.source import Source
+import pyarrow as pa
+
+from tidegate.core.source.column_source import ColumnSource, MakeElement
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 _KAFKA_COLUMNS = ("topic", "partition", "offset")
@@ -13,13 +15,14 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _SEQUENCE_TYPES = (*_INTEGERS, "timestamp", "timestamp_ntz", "date")
 
 
-class DataFrameSource(Source):
+class DataFrameSource(ColumnSource):
     """A streaming DataFrame: its columns are the fields of the elements.
 
     `channel` names the columns that say which partition a row came from; without it all rows are one channel, with one
     watermark. `sequence` names the column with a row's order in its channel, of integers or times; without it rows come
     in the order in which Spark reads them. Neither may be null: such a row would have no place. Kafka's columns are
-    found by themselves. `channels` are those that are expected, because Spark hides silent ones.
+    found by themselves. `channels` are those that are expected, because Spark hides silent ones. `schema` has the
+    columns in Arrow's words, None if it has none for some of them; `make_rows` makes the elements.
     """
 
     def __init__(
@@ -31,6 +34,8 @@ class DataFrameSource(Source):
         *,
         ordered_across_channels: bool = False,
         bounded: bool = False,
+        schema: pa.Schema | None = None,
+        make_rows: Callable[[Sequence[str]], MakeElement],
     ) -> None:
         columns = getattr(dataframe, "columns", None)
         if columns is None:
@@ -45,6 +50,8 @@ class DataFrameSource(Source):
         self.channel = [channel] if isinstance(channel, str) else list(channel or ())
         self.sequence = sequence
         self.ordered_across_channels = ordered_across_channels
+        self.schema = schema
+        self._make_rows = make_rows
         self.is_bounded = bounded
         for name in (*self.channel, *([sequence] if sequence else [])):
             if name not in columns:
@@ -80,6 +87,9 @@ class DataFrameSource(Source):
 
     def channels(self) -> Sequence[str]:
         return self._expected
+
+    def make_elements(self, names: Sequence[str]) -> MakeElement:
+        return self._make_rows(names)
 
     def read(self, channel: str) -> Iterator[Any]:
         raise InvalidTypeError("from_dataframe: a DataFrame is read by Spark; use runtime='spark'")

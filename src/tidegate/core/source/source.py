@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tidegate.core.operator.runtime_context import RuntimeContext
 from tidegate.core.source.source_context import SourceContext
+from tidegate.errors import InvalidTypeError
 
 
 class Source(ABC):
@@ -25,6 +27,12 @@ class Source(ABC):
     has_timestamps: bool = False
     """Whether `read` gives pairs: an element, and its timestamp in milliseconds or None."""
 
+    is_parallel: bool = True
+    """Whether it may be read in several subtasks."""
+
+    ordered_across_channels: bool = True
+    """Whether one order covers the elements of all channels, as those of a list; if not, each has its own."""
+
     @abstractmethod
     def channels(self) -> Sequence[str]:
         """The names of the channels."""
@@ -33,13 +41,41 @@ class Source(ABC):
         """The channels that count before they speak, where channels are found by reading."""
         return self.channels()
 
+    def with_parallelism(self, parallelism: int) -> Source:
+        """The source as it is read in so many subtasks: one that is a function has an instance in each."""
+        return self
+
     @abstractmethod
     def read(self, channel: str) -> Iterator[Any]:
         """The elements of one channel, in order, from the beginning."""
 
 
+class KnownChannels(Source):
+    """What is left of a source where it is not read: its channels."""
+
+    def __init__(self, channels: Sequence[str], *, ordered_across_channels: bool) -> None:
+        self._channels = tuple(channels)
+        self.ordered_across_channels = ordered_across_channels
+
+    @staticmethod
+    def of(source: Source) -> KnownChannels:
+        return KnownChannels(source.expected_channels(), ordered_across_channels=source.ordered_across_channels)
+
+    def channels(self) -> Sequence[str]:
+        return self._channels
+
+    def read(self, channel: str) -> Iterator[Any]:
+        raise InvalidTypeError("this source is read elsewhere")
+
+
 class SourceFunction(ABC):
     """A source that pushes: `run` collects into the context until it is done or `cancel` was called."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Called once before `run`; says which instance this is, and of how many."""
+
+    def close(self) -> None:
+        """Called once after `run`."""
 
     @abstractmethod
     def run(self, ctx: SourceContext) -> None: ...
@@ -47,3 +83,7 @@ class SourceFunction(ABC):
     @abstractmethod
     def cancel(self) -> None:
         """Make `run` return soon. Called from another thread."""
+
+
+class ParallelSourceFunction(SourceFunction):
+    """A source function that may run in several instances: as many as its parallelism, each with a channel."""

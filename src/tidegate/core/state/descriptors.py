@@ -23,6 +23,13 @@ class StateDescriptor:
     def get_name(self) -> str:
         return self.name
 
+    def described(self) -> str:
+        """The kind of state and the declared type of its values, as far as there is one."""
+        kind = type(self).__name__.removesuffix("StateDescriptor").lower()
+        types = self.type_info if isinstance(self.type_info, tuple) else (self.type_info,)
+        shown = [describe() for item in types if callable(describe := getattr(item, "describe", None))]
+        return f"{kind} of {', '.join(shown)}" if shown else kind
+
     def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
         """Let the values of this state expire."""
         if not isinstance(ttl_config, StateTtlConfig):

@@ -49,6 +49,12 @@ class KeyedStateBackend:
         self.current_key: Any = None
         self.slots: Slots = NO_KEY
 
+    def use(self, store: KeyedStore) -> None:
+        """Let handles that were given out look into another store: that of the next batch."""
+        self.store = store
+        self.current_key = None
+        self.slots = NO_KEY
+
     def set_current_key(self, key: Any) -> Slots:
         """Make `key` the current one. A key that has nothing left is forgotten when the next one comes."""
         if not self.slots:

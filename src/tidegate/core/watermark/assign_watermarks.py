@@ -10,7 +10,9 @@ import numpy as np
 
 from tidegate.core.operator.operator import ChainOperator, OperatorContext
 from tidegate.core.operator.outputs import Output
+from tidegate.core.operator.spec import OperatorSpec
 from tidegate.core.state.attributes import load_attributes, save_attributes
+from tidegate.core.state.format import StateFormat
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import MAX_TIME, MIN_TIME, Clock, add, check_timestamp
 from tidegate.core.watermark.emitter import WatermarkEmitter
@@ -258,11 +260,18 @@ class TimestampsAndWatermarksOperator:
 
 
 @dataclass(frozen=True, slots=True)
-class AssignWatermarksSpec:
+class AssignWatermarksSpec(OperatorSpec):
     """`assign_timestamps_and_watermarks` as a value."""
 
     strategy: WatermarkStrategy
     on_error: str = "fail"
+
+    @property
+    def waits_for_clock(self) -> bool:
+        return self.strategy.idle_timeout is not None
+
+    def state_format(self) -> StateFormat:
+        return StateFormat("watermarks", fixed={"generator": self.strategy.generator.state_kind})
 
     def create(self) -> AssignWatermarksOperator:
         return AssignWatermarksOperator(self.strategy, buries=self.on_error == "side_output")

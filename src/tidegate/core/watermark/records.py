@@ -59,3 +59,13 @@ class WatermarkStatus(enum.Enum):
 
 Progress = Watermark | WatermarkStatus
 """What moves event time, as opposed to a `Record`."""
+
+
+def save_progress(progress: Progress) -> int | str:
+    """A watermark or a status as plain data."""
+    return progress.timestamp if isinstance(progress, Watermark) else progress.value
+
+
+def load_progress(saved: int | str) -> Progress:
+    """What `save_progress` was given."""
+    return WatermarkStatus(saved) if isinstance(saved, str) else Watermark(saved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from tidegate.core.time.duration import DurationLike, non_negative_millis, positive_millis
 from tidegate.core.watermark.alignment import AlignmentParameters
@@ -35,11 +35,16 @@ from tidegate.errors import InvalidTypeError, InvalidValueError, UserCodeError
 class GeneratorSpec(Protocol):
     """A frozen description of a generator; every channel creates its own from it."""
 
+    state_kind: ClassVar[str]
+    """What the generator remembers: those of the same kind can go on from each other."""
+
     def create(self) -> WatermarkGenerator: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
+    state_kind: ClassVar[str] = "highest timestamp"
+
     bound: int
 
     def __post_init__(self) -> None:
@@ -52,25 +57,33 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Ascending:
+    state_kind: ClassVar[str] = "highest timestamp"
+
     def create(self) -> TimestampGenerator:
         return AscendingTimestampsWatermarks()
 
 
 @dataclass(frozen=True, slots=True)
 class NoWatermarks:
+    state_kind: ClassVar[str] = "nothing"
+
     def create(self) -> TimestampGenerator:
         return NoWatermarksGenerator()
 
 
 @dataclass(frozen=True, slots=True)
 class PerEvent:
+    state_kind: ClassVar[str] = "each timestamp"
+
     def create(self) -> TimestampGenerator:
         return PerEventWatermarks()
 
 
 @dataclass(frozen=True, slots=True)
-class Custom:
+class UserGenerator:
     """A user's generator. It may look at the records, so it must see every one of them in order."""
+
+    state_kind: ClassVar[str] = "attributes of a generator"
 
     supplier: Callable[[], Any]
 
@@ -89,6 +102,8 @@ class Custom:
 @dataclass(frozen=True, slots=True)
 class Legacy:
     """An assigner of an older program; the object given is the template that each channel copies."""
+
+    state_kind: ClassVar[str] = "attributes of an assigner"
 
     assigner: TimestampAssigner
 
@@ -150,7 +165,7 @@ class WatermarkStrategy:
                 "for_generator: expected a WatermarkGenerator class or a function without arguments that creates "
                 f"one for each channel, got {supplier!r}"
             )
-        return WatermarkStrategy(Custom(supplier))
+        return WatermarkStrategy(UserGenerator(supplier))
 
     @staticmethod
     def for_punctuated_timestamps() -> WatermarkStrategy:

@@ -73,6 +73,10 @@ class Trigger(Subscriptable, ABC):
     @abstractmethod
     def on_event_time(self, time: int, window: Any, ctx: TriggerContext) -> TriggerResult: ...
 
+    def uses_clock(self) -> bool:
+        """Whether it may register timers by the clock; then batches are made while no data comes."""
+        return True
+
     def can_merge(self) -> bool:
         """Whether `on_merge` is written, so that merging windows may use this trigger."""
         return False

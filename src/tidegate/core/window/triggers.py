@@ -17,6 +17,9 @@ from tidegate.errors import InvalidTypeError, InvalidValueError
 class _QuietTrigger(Trigger):
     """Goes on, whatever happens; the others say only what they react to."""
 
+    def uses_clock(self) -> bool:
+        return False
+
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
         return TriggerResult.CONTINUE
 
@@ -61,6 +64,9 @@ class EventTimeTrigger(_QuietTrigger):
 
 class ProcessingTimeTrigger(_QuietTrigger):
     """Fires when the clock passes the end of the window."""
+
+    def uses_clock(self) -> bool:
+        return True
 
     @staticmethod
     def create() -> ProcessingTimeTrigger:
@@ -184,6 +190,9 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
 class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
     """Fires whenever the clock passes a multiple of the interval, and at the end of the window."""
 
+    def uses_clock(self) -> bool:
+        return True
+
     @staticmethod
     def of(interval: DurationLike) -> ContinuousProcessingTimeTrigger:
         return ContinuousProcessingTimeTrigger(as_millis(interval, "ContinuousProcessingTimeTrigger: interval"))
@@ -253,6 +262,9 @@ class PurgingTrigger(Trigger):
 
     def __init__(self, nested_trigger: Trigger) -> None:
         self.nested_trigger = check_trigger(nested_trigger, "PurgingTrigger")
+
+    def uses_clock(self) -> bool:
+        return self.nested_trigger.uses_clock()
 
     @staticmethod
     def of(nested_trigger: Trigger) -> PurgingTrigger:

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tidegate.core.aggregate.combined import CombinedAggregate
+from tidegate.core.function.fields import described_reducer
 from tidegate.core.function.functions import (
     AllWindowFunction,
     ProcessAllWindowFunction,
@@ -35,6 +37,16 @@ class WindowContents(ABC):
     @abstractmethod
     def elements(self, contents: Any) -> list[Any]:
         """What the window function gets to see."""
+
+    @property
+    def meaning(self) -> str:
+        """What contents are, as far as it can be told."""
+        return "the elements"
+
+    @property
+    def aggregates(self) -> list[str]:
+        """The built-in aggregates that contents hold, each by what it is."""
+        return []
 
 
 class ListContents(WindowContents):
@@ -73,6 +85,10 @@ class ReducedContents(WindowContents):
     def elements(self, contents: Any) -> list[Any]:
         return [contents]
 
+    @property
+    def meaning(self) -> str:
+        return described_reducer(self.function)
+
 
 class AggregatedContents(WindowContents):
     """The accumulator of an `AggregateFunction`."""
@@ -92,6 +108,15 @@ class AggregatedContents(WindowContents):
 
     def elements(self, contents: Any) -> list[Any]:
         return [self.function.get_result(contents)]
+
+    @property
+    def meaning(self) -> str:
+        return "aggregates" if isinstance(self.function, CombinedAggregate) else "the accumulator of a function"
+
+    @property
+    def aggregates(self) -> list[str]:
+        function = self.function
+        return list(dict.fromkeys(map(str, function.aggregates))) if isinstance(function, CombinedAggregate) else []
 
 
 WindowProcess = Callable[[Any, ProcessWindowFunction.Context, list[Any]], Iterable[Any] | None]

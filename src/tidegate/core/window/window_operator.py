@@ -8,14 +8,18 @@ from typing import Any, Final
 
 from tidegate.core.function.functions import ProcessAllWindowFunction, ProcessWindowFunction
 from tidegate.core.key.hashing import stable_hash
-from tidegate.core.operator.operator import Accept, TaskOperator, close_function, open_function
+from tidegate.core.operator.operator import Accept, TaskOperator
 from tidegate.core.operator.output_tag import OutputTag
+from tidegate.core.operator.spec import OperatorSpec
+from tidegate.core.state.format import StateFormat, described
 from tidegate.core.state.keyed_state import MISSING
 from tidegate.core.state.timers import Timer
 from tidegate.core.time.millis import MAX_TIME, MIN_TIME, add
-from tidegate.core.window.assigners import MergingWindowAssigner, TumblingWindows, WindowAssigner, WindowStagger
+from tidegate.core.window.assigners import GlobalWindows, MergingWindowAssigner, WindowAssigner
+from tidegate.core.window.cleanup import Cleanup
 from tidegate.core.window.evictors import Evictor, TimestampedValue
 from tidegate.core.window.merging import MergingWindowSet
+from tidegate.core.window.stagger import Stagger
 from tidegate.core.window.trigger import Trigger, TriggerResult
 from tidegate.core.window.triggers import EventTimeTrigger
 from tidegate.core.window.window_contexts import AssignerContext, TriggerContext, WindowContext
@@ -27,7 +31,7 @@ LIVE_WINDOWS: Final = "live-windows"
 
 
 @dataclass(frozen=True, slots=True)
-class WindowSpec:
+class WindowSpec(OperatorSpec):
     """A window operation as a value, checked when built."""
 
     assigner: WindowAssigner
@@ -57,6 +61,27 @@ class WindowSpec:
     def effective_evictor(self) -> Evictor | None:
         return self.assigner.get_default_evictor() if self.evictor is None else self.evictor
 
+    @property
+    def waits_for_clock(self) -> bool:
+        is_cleaned_by_clock = not self.assigner.is_event_time() and not isinstance(self.assigner, GlobalWindows)
+        return is_cleaned_by_clock or self.effective_trigger.uses_clock()
+
+    def state_format(self) -> StateFormat:
+        return StateFormat("a window by keys", fixed=self.fixed_meaning(), flexible=self.flexible_meaning())
+
+    def fixed_meaning(self) -> dict[str, Any]:
+        """What open windows depend on, however they are kept."""
+        evictor = self.effective_evictor
+        return {
+            "window": described(self.assigner),
+            "trigger": described(self.effective_trigger),
+            "evictor": None if evictor is None else type(evictor).__name__,
+            "contents": self.contents.meaning,
+        }
+
+    def flexible_meaning(self) -> dict[str, Any]:
+        return {"allowed lateness": f"{self.allowed_lateness} ms", "aggregates": self.contents.aggregates}
+
     def create(self) -> WindowOperator:
         return WindowOperator(self)
 
@@ -83,7 +108,7 @@ class WindowOperator(TaskOperator):
         self._has_cleanup_timer = not (
             self._is_event_time and self._lateness == 0 and type(self._trigger) is EventTimeTrigger
         )
-        self._shift: int | None = None
+        self._stagger = Stagger(spec.assigner)
         if isinstance(spec.assigner, MergingWindowAssigner):
             self._merging = MergingWindowSet(spec.assigner)
 
@@ -92,40 +117,44 @@ class WindowOperator(TaskOperator):
         self._late_dropped = context.metrics.counter("num_late_records_dropped")
         self._late_output = context.metrics.counter("num_late_records_to_side_output")
         self._in_no_window = context.metrics.counter("num_records_in_no_window")
-        self._cleanup_timers = context.event_timers if self._is_event_time else context.processing_timers
+        timers = context.event_timers if self._is_event_time else context.processing_timers
+        self._cleanup = Cleanup(self._lateness, timers)
         self._trigger_context = TriggerContext(self)
         self._window_context = WindowContext(self, is_merging=isinstance(self._assigner, MergingWindowAssigner))
         self._assigner_context = AssignerContext(self)
 
     def open(self) -> None:
-        runtime = self.runtime_context(self.state)
-        for function in (getattr(self._contents, "function", None), self._spec.function):
-            open_function(function, runtime)
+        for function in self._functions():
+            self.open_function(function, self.state)
 
     def close(self) -> None:
-        for function in (getattr(self._contents, "function", None), self._spec.function):
-            close_function(function)
+        for function in self._functions():
+            self.close_function(function)
+
+    def _functions(self) -> tuple[Any, ...]:
+        return getattr(self._contents, "function", None), self._spec.function
 
     def inputs(self) -> tuple[Accept, ...]:
         if isinstance(self._assigner, MergingWindowAssigner):
             return (self._accept(self._add_merging),)
-        is_plain = self._is_event_time and self._evictor is None and not self._is_staggered()
+        is_plain = self._is_event_time and self._evictor is None and not self._stagger.is_open
         if is_plain and type(self._trigger) is EventTimeTrigger:
             return (self._accept_by_event_time(),)
         return (self._accept(self._add),)
 
     def snapshot_own(self) -> Any:
-        return self._shift
+        return {"shift": self._stagger.shift, "latenesses": self._cleanup.snapshot()}
 
     def restore_own(self, own: Any) -> None:
-        if own is not None:
-            self._shift_windows(own)
+        self._cleanup.restore(own["latenesses"])
+        if own["shift"] is not None:
+            self._assigner = self._stagger.restore(own["shift"])
 
     # Elements
 
     def _accept(self, add_element: Callable[[Any, Any, int], bool]) -> Accept:
         """The way in: `add_element` says whether a window took the element."""
-        is_staggered = self._is_staggered()
+        stagger = self._stagger
         is_event_time = self._is_event_time
 
         def accept(key: Any, value: Any, timestamp: int | None) -> None:
@@ -133,8 +162,9 @@ class WindowOperator(TaskOperator):
                 if is_event_time:
                     raise self._no_timestamp(value)
                 timestamp = MIN_TIME
-            if is_staggered and self._shift is None:
-                self._choose_shift()
+            if stagger.is_open:
+                seed = stable_hash((self.name, self.context.subtask))
+                self._assigner = stagger.choose(self.context.clock(), seed)
             self.state.set_current_key(key)
             try:
                 was_added = add_element(key, value, timestamp)
@@ -231,7 +261,7 @@ class WindowOperator(TaskOperator):
         if result is not TriggerResult.CONTINUE:
             self._react(result, key, window, state_window)
         if self._has_cleanup_timer:
-            self._register_cleanup(key, window)
+            self._cleanup.register(key, window)
 
     def _skipped(self, value: Any, timestamp: int) -> None:
         if not self._is_event_time or add(timestamp, self._lateness) > self.timers.current_watermark:
@@ -267,23 +297,11 @@ class WindowOperator(TaskOperator):
         context = self._trigger_context.at(key, window)
         decide = self._trigger.on_event_time if is_event_time else self._trigger.on_processing_time
         self._react(decide(timer.timestamp, window, context), key, window, state_window)
-        if is_event_time == self._is_event_time and timer.timestamp == self._cleanup_time(window):
+        if is_event_time == self._is_event_time and self._cleanup.is_due(key, window, timer.timestamp):
             self._forget(key, window, state_window)
 
-    def _register_cleanup(self, key: Any, window: Any) -> None:
-        time = window.max_timestamp() + self._lateness
-        if time < MAX_TIME:
-            self._cleanup_timers.add(time, key, window)
-
-    def _delete_cleanup(self, key: Any, window: Any) -> None:
-        self._cleanup_timers.remove(window.max_timestamp() + self._lateness, key, window)
-
-    def _cleanup_time(self, window: Any) -> int:
-        time: int = window.max_timestamp() + self._lateness
-        return time if time < MAX_TIME else MAX_TIME
-
     def _is_window_late(self, window: Any) -> bool:
-        return self._is_event_time and self._cleanup_time(window) <= self.timers.current_watermark
+        return self._is_event_time and self._cleanup.time(window) <= self.timers.current_watermark
 
     def _may_create(self, window: Any) -> bool:
         return not self._is_window_late(window)
@@ -341,7 +359,7 @@ class WindowOperator(TaskOperator):
             if window != result:
                 trigger.clear(window, context.at(key, window))
                 if self._has_cleanup_timer:
-                    self._delete_cleanup(key, window)
+                    self._cleanup.delete(key, window)
         if merged_state_windows:
             self._merge_contents(state_window, merged_state_windows)
 
@@ -361,21 +379,6 @@ class WindowOperator(TaskOperator):
     def _drop_if_empty(self, name: str) -> None:
         if not self.state.slots.get(name, True):
             del self.state.slots[name]
-
-    # Staggered windows
-
-    def _is_staggered(self) -> bool:
-        return isinstance(self._assigner, TumblingWindows) and self._assigner.stagger is not WindowStagger.ALIGNED
-
-    def _choose_shift(self) -> None:
-        assert isinstance(self._assigner, TumblingWindows)
-        seed = stable_hash((self.name, self.context.subtask))
-        self._shift_windows(self._assigner.stagger.offset(self.context.clock(), self._assigner.size, seed))
-
-    def _shift_windows(self, shift: int) -> None:
-        assert isinstance(self._assigner, TumblingWindows)
-        self._shift = shift
-        self._assigner = self._assigner.staggered(shift)
 
     def _no_timestamp(self, value: Any) -> TidegateError:
         return InvalidValueError(

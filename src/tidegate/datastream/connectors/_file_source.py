@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
-from tidegate.common.row import Row
+from tidegate.common.row import row_maker
 from tidegate.core.source.source import Source
 from tidegate.datastream.connectors._local_paths import as_local_path
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
@@ -119,7 +119,7 @@ class FileSource(Source):
         workers read them, and windows with `agg` start where they are read.
         """
         limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
-        return ColumnFiles(Parquet(), _folder(path), make_rows, watch=watch, channel=channel, limits=limits)
+        return ColumnFiles(Parquet(), _folder(path), row_maker, watch=watch, channel=channel, limits=limits)
 
     @staticmethod
     def csv(
@@ -137,7 +137,7 @@ class FileSource(Source):
         """CSV files of a folder, with these columns: DDL text, a StructType or a pyarrow.Schema. Else as `parquet`."""
         file_format = Csv(as_arrow_schema(schema), header, delimiter)
         limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
-        return ColumnFiles(file_format, _folder(path), make_rows, watch=watch, channel=channel, limits=limits)
+        return ColumnFiles(file_format, _folder(path), row_maker, watch=watch, channel=channel, limits=limits)
 
     @staticmethod
     def json_lines(
@@ -153,7 +153,7 @@ class FileSource(Source):
         """Files with a JSON object on each line, of which these columns are read. Else as `csv`."""
         limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
         file_format = JsonLines(as_arrow_schema(schema))
-        return ColumnFiles(file_format, _folder(path), make_rows, watch=watch, channel=channel, limits=limits)
+        return ColumnFiles(file_format, _folder(path), row_maker, watch=watch, channel=channel, limits=limits)
 
     def channels(self) -> Sequence[str]:
         return tuple(self._paths)
@@ -212,18 +212,6 @@ def _files(path: Path) -> Iterator[Path]:
     for entry in sorted(path.iterdir(), key=lambda entry: entry.name):
         if not entry.name.startswith(_HIDDEN):
             yield from _files(entry)
-
-
-def make_rows(names: Sequence[str]) -> Callable[..., Row]:
-    """What makes an element of the values of a row."""
-    fields = list(names)
-
-    def make(*values: Any) -> Row:
-        row = Row(*values)
-        row.set_field_names(fields)
-        return row
-
-    return make
 
 
 def _folder(path: str) -> str:

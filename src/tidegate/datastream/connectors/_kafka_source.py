@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, NoReturn
 
+from tidegate.common.row import row_maker
 from tidegate.common.serialization import DeserializationSchema
-from tidegate.datastream.connectors._file_source import make_rows
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
 from tidegate.ingest.kafka_library import BOOTSTRAP, check_library
 from tidegate.ingest.kafka_offsets import OffsetKind, OffsetRule
@@ -221,7 +221,7 @@ class KafkaSourceBuilder:
             None if self._stopping is None else self._stopping.rule,
             deserialize=None if self._deserializer is None else self._deserializer.deserialize,
             schema=self._schema,
-            make_rows=make_rows,
+            make_rows=row_maker,
             is_bounded=self._is_bounded,
             max_rows=self._max_rows,
             fails_on_loss=self._fails_on_loss,

@@ -1,0 +1,103 @@
+"""Where the names of channels meet a valve: before every input of a task, and before every sink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tidegate.core.key.key_groups import key_group
+from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
+from tidegate.core.watermark.records import Progress, Watermark
+from tidegate.core.watermark.valve import StatusWatermarkValve
+from tidegate.engine.plan import Edge, Exchanged, PhysicalPlan, Planned, PlannedSource, PlannedTask
+
+
+class ChannelValve:
+    """A valve whose channels have names. One that is not known joins with its first sign."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._channels = {name: index for index, name in enumerate(names)}
+        self.valve = StatusWatermarkValve(len(self._channels))
+
+    @property
+    def names(self) -> Mapping[str, int]:
+        """The channels by name, with their index in the valve."""
+        return self._channels
+
+    @property
+    def last_output(self) -> int:
+        return self.valve.last_output
+
+    def join(self, name: str) -> list[Progress]:
+        """A channel exists; what the valve emits if it is new."""
+        if name in self._channels:
+            return []
+        self._channels[name], emitted = self.valve.add_channel()
+        return emitted
+
+    def move(self, name: str, progress: Progress) -> list[Progress]:
+        """A watermark or a status on a channel; what the valve emits."""
+        joined = self.join(name)
+        channel = self._channels[name]
+        if isinstance(progress, Watermark):
+            return joined + self.valve.input_watermark(progress, channel)
+        return joined + self.valve.input_status(progress, channel)
+
+    def snapshot(self) -> Snapshot:
+        return make_snapshot("channels", 1, channels=dict(self._channels), valve=self.valve.snapshot())
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        fields = open_snapshot(snapshot, "channels", 1)
+        self._channels = dict(fields["channels"])
+        self.valve = StatusWatermarkValve.restore(fields["valve"])
+
+
+def channel_name(edge: Edge, channel: str) -> str:
+    """The name of a channel at the end of an edge: two streams of an input may have channels of the same name."""
+    return f"{edge.position}:{channel}"
+
+
+def subtask_channel(node: PlannedTask, subtask: int) -> str:
+    """The channel that a subtask of a task is for those behind it."""
+    return f"{node.uid}/{subtask}"
+
+
+def source_channel(node: PlannedSource, channel: str) -> str:
+    """The channel of a source for those behind it: two sources may have channels of the same name."""
+    return f"{node.uid}/{channel}"
+
+
+def subtask_of_channel(source: PlannedSource, channel: str) -> int:
+    """The subtask that holds a channel of a source."""
+    return key_group(channel, source.parallelism)
+
+
+def expected_channels(edges: Iterable[Edge], plan: PhysicalPlan) -> list[str]:
+    """The channels of an input that are known before anything came, by name."""
+    return [
+        channel_name(edge, channel) for edge in edges for channel, _ in _channels_of(plan.by_number[edge.source], plan)
+    ]
+
+
+def expected_channels_in(edges: Iterable[Edge], plan: PhysicalPlan, subtask: int) -> list[str]:
+    """Those of them that come to one subtask of a sink: all, or those that it goes on with."""
+    return [
+        channel_name(edge, channel)
+        for edge in edges
+        for channel, origin in _channels_of(plan.by_number[edge.source], plan)
+        if origin == subtask or isinstance(edge.travel, Exchanged)
+    ]
+
+
+def _channels_of(node: Planned, plan: PhysicalPlan) -> Iterator[tuple[str, int]]:
+    """The channels that a node gives, each with the subtask that it comes from."""
+    if isinstance(node, PlannedSource):
+        for channel in node.source.expected_channels():
+            yield source_channel(node, channel), subtask_of_channel(node, channel)
+    elif isinstance(node, PlannedTask):
+        for subtask in range(node.parallelism):
+            yield subtask_channel(node, subtask), subtask
+    else:
+        for edges in node.inputs:
+            for edge in edges:
+                yield from _channels_of(plan.by_number[edge.source], plan)

@@ -1,0 +1,180 @@
+"""What a checkpoint knows of its program: which operators it holds state of, where, and what that state means.
+
+State is found by uid inside a stage. A changed program goes on from a checkpoint, is migrated, or is refused, operator
+by operator, before anything is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from tidegate.core.state.format import StateFormat, compare
+from tidegate.engine.plan import SINKS, PhysicalPlan, Planned, PlannedSink, PlannedSource, PlannedTask
+from tidegate.errors import SnapshotError
+
+_START_ANEW: Final = "start from a new checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRecord:
+    """Where an operator runs, what it is, whose elements each of its inputs gets, and what its state means."""
+
+    name: str
+    kind: str
+    stage: int
+    parallelism: int
+    inputs: list[list[str]]
+    state_format: dict[str, Any] | None
+
+    @property
+    def is_source(self) -> bool:
+        return not self.inputs
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.state_format is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRecord:
+    """A program as its checkpoint remembers it. `parallelism` is the number of key groups of a stage."""
+
+    parallelism: int
+    num_stages: int
+    operators: dict[str, OperatorRecord]
+
+    @staticmethod
+    def of(plan: PhysicalPlan) -> ProgramRecord:
+        operators = {
+            node.uid: OperatorRecord(
+                node.name,
+                node.kind,
+                node.stage,
+                node.parallelism,
+                [[",".join(_origins(edge.source, edge.side, plan)) for edge in edges] for edges in _inputs(node)],
+                None if (state_format := _state_format(node)) is None else state_format.plain(),
+            )
+            for node in plan.nodes
+        }
+        return ProgramRecord(plan.parallelism, plan.num_stages, operators)
+
+    @staticmethod
+    def of_plain(plain: Mapping[str, Any]) -> ProgramRecord:
+        operators = {uid: OperatorRecord(**record) for uid, record in plain["operators"].items()}
+        return ProgramRecord(plain["parallelism"], plain["num_stages"], operators)
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def check_program(saved: ProgramRecord, program: ProgramRecord, where: str) -> list[str]:
+    """Refuse a program that cannot go on from a checkpoint: which operator, why, and what to do.
+
+    `where` names the checkpoint. Returns what is migrated, a sentence for each change.
+    """
+    if saved.parallelism != program.parallelism:
+        raise SnapshotError(
+            f"{where} was written with parallelism {saved.parallelism}, the job has {program.parallelism}; parallelism "
+            f"is fixed for a checkpoint: run with the old one, or {_START_ANEW}"
+        )
+    migrations: list[str] = []
+    for uid, before in saved.operators.items():
+        after = program.operators.get(uid)
+        if after is not None:
+            migrations += _check_operator(uid, before, after, where)
+        elif before.keeps_state:
+            raise SnapshotError(
+                f"{where} holds state of the operator {before.name!r} (uid {uid!r}), which the program no longer has; "
+                f"put it back, give the operator that goes on with its state that uid(...), or {_START_ANEW}"
+            )
+    for uid, after in program.operators.items():
+        if uid not in saved.operators and after.is_source:
+            raise SnapshotError(
+                f"the source {after.name!r} (uid {uid!r}) is not in {where}; a source cannot be added to a job that "
+                f"has begun: {_START_ANEW}"
+            )
+    if saved.num_stages != program.num_stages:
+        new = [uid for uid, record in program.operators.items() if uid not in saved.operators and record.keeps_state]
+        raise SnapshotError(
+            f"{where} has {saved.num_stages} stages, the program has {program.num_stages}"
+            + (f" (new: {', '.join(map(repr, new))})" if new else "")
+            + f"; with another number of stages, {_START_ANEW}"
+        )
+    return migrations
+
+
+def _check_operator(uid: str, before: OperatorRecord, after: OperatorRecord, where: str) -> list[str]:
+    if before.state_format is None or after.state_format is None:
+        if before.keeps_state:
+            raise _refused(uid, after, where, f"it was {before.kind} with state and is {after.kind} without it now")
+        return []
+    change = compare(StateFormat.of_plain(before.state_format), StateFormat.of_plain(after.state_format))
+    if change.refusal is not None:
+        raise _refused(uid, after, where, change.refusal)
+    if before.stage != after.stage:
+        raise _refused(uid, after, where, f"it was in stage {before.stage} and is in stage {after.stage} now")
+    if before.parallelism != after.parallelism:
+        raise _refused(uid, after, where, f"its parallelism was {before.parallelism} and is {after.parallelism} now")
+    for known, names in zip(before.inputs, after.inputs, strict=False):
+        if names[: len(known)] != known:
+            raise SnapshotError(
+                f"operator {after.name!r} (uid {uid!r}) read from {known} in {where} and reads from {names} now; "
+                f"streams of a union may be added behind the others, not removed or moved: put them back, or "
+                f"{_START_ANEW}"
+            )
+    return [f"operator {after.name!r} (uid {uid!r}): {sentence}" for sentence in change.migrations]
+
+
+def _refused(uid: str, after: OperatorRecord, where: str, why: str) -> SnapshotError:
+    return SnapshotError(
+        f"operator {after.name!r} (uid {uid!r}) cannot go on with its state in {where}: {why}; run it as it was, give "
+        f"it another uid(...) to begin with nothing, or {_START_ANEW}"
+    )
+
+
+def _state_format(node: Planned) -> StateFormat | None:
+    if isinstance(node, PlannedSource):
+        return StateFormat(f"a source ({node.kind})")
+    return None if isinstance(node, PlannedSink) else node.state_format
+
+
+def _inputs(node: Planned) -> Iterator[Any]:
+    return iter(()) if isinstance(node, PlannedSource) else iter(node.inputs)
+
+
+def _origins(number: int, side: str | None, plan: PhysicalPlan) -> list[str]:
+    """The nearest sources and tasks behind a stream; what runs in between may change."""
+    node = plan.by_number[number]
+    if isinstance(node, PlannedSource | PlannedTask):
+        return [node.uid + (f":{side}" if side else "")]
+    return [name for edges in _inputs(node) for edge in edges for name in _origins(edge.source, edge.side, plan)]
+
+
+def stage_formats(plan: PhysicalPlan, stage: int) -> dict[str, dict[str, Any]]:
+    """What the state of the operators of a stage means, by uid: kept with the state itself."""
+    record = ProgramRecord.of(plan)
+    return {
+        uid: operator.state_format
+        for uid, operator in record.operators.items()
+        if operator.stage == stage and operator.stage != SINKS and operator.state_format is not None
+    }
+
+
+def check_stage_formats(saved: Mapping[str, Any], plan: PhysicalPlan, stage: int) -> None:
+    """Refuse state that means something else than the program of the plan takes it for, whoever started it."""
+    program = stage_formats(plan, stage)
+    for uid, plain in saved.items():
+        name = plan.by_uid[uid].name if uid in plan.by_uid else uid
+        if uid not in program:
+            raise SnapshotError(
+                f"the state holds the operator {name!r} (uid {uid!r}), which this stage of the program has not; run "
+                f"the program that wrote it, or {_START_ANEW}"
+            )
+        change = compare(StateFormat.of_plain(plain), StateFormat.of_plain(program[uid]))
+        if change.refusal is not None:
+            raise SnapshotError(
+                f"operator {name!r} (uid {uid!r}) cannot go on with its state: {change.refusal}; run it as it was, "
+                f"give it another uid(...) to begin with nothing, or {_START_ANEW}"
+            )

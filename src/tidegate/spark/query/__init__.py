@@ -1,0 +1,1 @@
+"""A job as one streaming query: how it is compiled, started, watched and ended."""

@@ -1,0 +1,78 @@
+"""From the plan to one streaming DataFrame: a line of stateful stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from tidegate.core.source.dataframe_source import DataFrameSource
+from tidegate.engine.plan import PhysicalPlan, PlannedSource
+from tidegate.ingest.column_files import ColumnFiles
+from tidegate.ingest.kafka_topics import KafkaTopics
+from tidegate.spark.sources.dataframes import dataframe_packets
+from tidegate.spark.sources.file_stream import file_reader
+from tidegate.spark.sources.kafka_stream import kafka_reader
+from tidegate.spark.sources.packet_stream import stream_of
+from tidegate.spark.sources.spool_stream import SpoolStreamReader
+from tidegate.spark.state.processor import StageProcessor
+from tidegate.spark.state.residents import RunOfJob
+from tidegate.spark.wire.packets import ROW_SCHEMA
+from tidegate.spark.wire.result_columns import ResultColumns
+
+SPOOL = "spool"
+"""The folder of the spool beside the checkpoint."""
+
+
+def compile_plan(
+    session: SparkSession,
+    plan: PhysicalPlan,
+    run: RunOfJob,
+    group_keys: Sequence[int],
+    folder: Path,
+    results: ResultColumns | None = None,
+) -> DataFrame:
+    """What leaves the query: packets for sinks, or results as their columns. `folder` is the checkpoint."""
+    packets = _source_packets(session, plan, group_keys, folder)
+    last = plan.num_stages - 1 if results is not None and results.are_plain else None
+    for stage in range(plan.num_stages):
+        leaving = results if stage == last else None
+        timed = packets.withColumn("now", F.unix_millis(F.current_timestamp()))
+        packets = timed.groupBy("gid").transformWithStateInPandas(
+            statefulProcessor=StageProcessor(run, stage, group_keys, leaving),
+            outputStructType=ROW_SCHEMA if leaving is None else leaving.schema,
+            outputMode="Append",
+            timeMode="None",
+        )
+    if results is None:
+        return packets
+    if last is None:
+        packets = packets.mapInArrow(results.unpack, results.schema)
+    return results.put_together(packets)
+
+
+def _source_packets(session: SparkSession, plan: PhysicalPlan, group_keys: Sequence[int], folder: Path) -> DataFrame:
+    """Packets for the first stage: what the driver feeds, and what sources read."""
+    packets = stream_of(session, SpoolStreamReader(str(folder / SPOOL), len(group_keys)))
+    for node in plan.sources:
+        read = _read(session, plan, node, group_keys, folder)
+        if read is not None:
+            packets = packets.unionByName(read)
+    return packets
+
+
+def _read(
+    session: SparkSession, plan: PhysicalPlan, node: PlannedSource, group_keys: Sequence[int], folder: Path
+) -> DataFrame | None:
+    """What workers read of a source, None if the driver reads it."""
+    match node.source:
+        case ColumnFiles():
+            return stream_of(session, file_reader(plan, node, group_keys, folder))
+        case KafkaTopics():
+            return stream_of(session, kafka_reader(plan, node, group_keys, folder))
+        case DataFrameSource():
+            return dataframe_packets(plan, node, group_keys)
+        case _:
+            return None

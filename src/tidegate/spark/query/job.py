@@ -1,0 +1,283 @@
+"""A job on Spark: one streaming query, fed through the spool, with its sinks in the driver."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import cloudpickle
+from pyspark.sql import DataFrame
+
+from tidegate.core.source.dataframe_source import DataFrameSource
+from tidegate.core.time.millis import Clock, TimeCharacteristic
+from tidegate.engine.feeder import Feeder
+from tidegate.engine.lowering import TICK_MILLIS, PlanOptions, lower
+from tidegate.engine.messages import Ended, Message, Target, Tick
+from tidegate.engine.plan import Reading
+from tidegate.engine.sinks import Sinks
+from tidegate.errors import InvalidValueError
+from tidegate.graph.stream_graph import StreamGraph
+from tidegate.spark.query.compiler import SPOOL, compile_plan
+from tidegate.spark.query.live_query import LiveQuery
+from tidegate.spark.query.program_file import ProgramFile
+from tidegate.spark.query.session import applied_settings, apply_settings, get_session, is_remote
+from tidegate.spark.query.sink_batches import SinkBatches
+from tidegate.spark.query.unstarted import forget_unstarted
+from tidegate.spark.sources.spool import Spool
+from tidegate.spark.state.placement import group_keys
+from tidegate.spark.state.residents import RunOfJob
+from tidegate.spark.wire.result_columns import ResultColumns, Table
+
+_POLL_SECONDS: Final = 0.05
+_READ_SECONDS: Final = 0.2
+
+
+def wall_clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """How a job runs on Spark; times in milliseconds."""
+
+    spark: Any = None
+    checkpoint: str | None = None
+    trigger: str = "0 seconds"
+    auto_watermark_interval: int = 200
+    time_characteristic: TimeCharacteristic = TimeCharacteristic.EventTime
+    job_parameters: Mapping[str, str] = field(default_factory=dict)
+    clock: Clock = wall_clock
+
+    def plan_options(self) -> PlanOptions:
+        return PlanOptions(self.auto_watermark_interval, self.job_parameters)
+
+
+class SparkJob:
+    """Runs a graph as a streaming query. `stop` and `drain` may be called from other threads."""
+
+    def __init__(self, graph: StreamGraph, options: SparkOptions, name: str = "tidegate") -> None:
+        self._options = options
+        self._name = name
+        self.plan = lower(graph, options.plan_options())
+        self._folder = Path(options.checkpoint or tempfile.mkdtemp(prefix="tidegate-"))
+        self._is_temporary = options.checkpoint is None
+        self._program = ProgramFile(self._folder)
+        self._job_id = self._program.take(self.plan)
+        self._group_keys = group_keys(self.plan.parallelism)
+        self.spool = Spool(self._folder / SPOOL, self._group_keys)
+        self.sinks = Sinks(self.plan, options.clock, self._job_id)
+        self._batches = SinkBatches(self.sinks, self._group_keys, self._folder)
+        self._workers_read = [node for node in self.plan.sources if node.reading is not Reading.BY_DRIVER]
+        self._has_frames = any(isinstance(node.source, DataFrameSource) for node in self._workers_read)
+        self._query = LiveQuery(self._start_query, self._folder)
+        self._is_draining = False
+
+    @property
+    def last_progress(self) -> Any:
+        """What Spark says of the last batch."""
+        return self._query.last_progress
+
+    def run(self) -> None:
+        """Run until every source has ended, or until `stop`."""
+        feeder = self._create_feeder()
+        self.start()
+        try:
+            feeder.start()
+            self._feed(feeder)
+            if not self._query.is_stopping:
+                self._complete()
+        finally:
+            feeder.stop()
+            self.finish()
+
+    def start(self) -> None:
+        """Open the sinks and start the query."""
+        self._batches.open()
+        self._query.start()
+
+    def process_all(self) -> None:
+        """Wait until everything that is in the spool has been processed."""
+        self._query.process_all()
+        self._batches.take()
+
+    def finish(self) -> None:
+        """Stop the query and close the sinks; what a temporary checkpoint held goes."""
+        self._query.end()
+        self._batches.close()
+        if self._is_temporary:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def stop(self) -> None:
+        """Stop at once: the batch that runs is interrupted, and done again by whoever goes on from the checkpoint."""
+        self._batches.is_stopping = True
+        self._query.stop()
+
+    def drain(self) -> None:
+        self._is_draining = True
+
+    def metrics(self) -> dict[str, list[dict[str, int]]]:
+        return self.sinks.metrics()
+
+    def to_frame(self, tables: list[Table]) -> DataFrame:
+        """The results as a streaming DataFrame; its user starts the query, this feeds it as long as the driver runs.
+
+        The settings of the session stay as the query needs them.
+        """
+        self._refuse_sinks({table.number for table in tables})
+        session = get_session(self._options.spark, self.plan.parallelism)
+        apply_settings(session, self.plan.parallelism, has_frames=self._has_frames)
+        results = ResultColumns(session, self.plan, tables)
+        frame = compile_plan(session, self.plan, self._new_run(), self._group_keys, self._folder, results)
+        threading.Thread(target=self._keep_fed, name="tidegate feeder", daemon=True).start()
+        return frame
+
+    def tick(self) -> None:
+        """Make a batch in which every subtask of every stage looks at the clock."""
+        self._tell_everybody(Tick())
+
+    def end_input(self) -> None:
+        """Put the end of all input into the spool."""
+        self._tell_everybody(Ended())
+
+    # Starting
+
+    def _start_query(self) -> Any:
+        forget_unstarted(self._folder / "query")
+        session = get_session(self._options.spark, self.plan.parallelism)
+        with applied_settings(session, self.plan.parallelism, has_frames=self._has_frames):
+            packets = compile_plan(session, self.plan, self._new_run(), self._group_keys, self._folder)
+            return (
+                packets.writeStream.queryName(self._name.replace("`", "'"))
+                .foreachBatch(self._batches.function(is_remote=is_remote(session)))
+                .option("checkpointLocation", str(self._folder / "query"))
+                .trigger(**self._trigger())
+                .start()
+            )
+
+    def _new_run(self) -> RunOfJob:
+        return RunOfJob(self._job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()))
+
+    def _trigger(self) -> dict[str, Any]:
+        if self._options.trigger == "availableNow" or (self._workers_read and self._ends_by_itself()):
+            return {"availableNow": True}
+        return {"processingTime": self._options.trigger}
+
+    def _ends_by_itself(self) -> bool:
+        return self._is_draining or all(node.source.is_bounded for node in self._workers_read)
+
+    def _refuse_sinks(self, ends: set[int]) -> None:
+        for node in self.plan.sinks:
+            if node.number not in ends:
+                raise InvalidValueError(
+                    f"to_dataframe: the sink {node.name!r} would get nothing; its query belongs to whoever starts it, "
+                    "so take the sink out of the program and use foreachBatch on the DataFrame"
+                )
+
+    # Feeding
+
+    def _create_feeder(self) -> Feeder:
+        options = self._options
+        return Feeder(self.plan, options.clock, options.time_characteristic, self.spool.note)
+
+    def _feed(self, feeder: Feeder) -> None:
+        """Feed what the driver reads until it has ended."""
+        ticks = _Ticks(self)
+        while not self._query.is_stopping and not feeder.has_ended:
+            if self._is_draining:
+                feeder.end()
+                self._spool(feeder)
+                return
+            count = self._step(feeder)
+            ticks.keep_time()
+            self._query.supervise(self._watch)
+            if count == 0:
+                feeder.wake.wait(_POLL_SECONDS)
+
+    def _keep_fed(self) -> None:
+        """Feed a query that somebody else starts, as long as this process runs."""
+        feeder = self._create_feeder()
+        feeder.start()
+        ticks = _Ticks(self)
+        while not self._query.is_stopping:
+            if self._step(feeder) == 0:
+                feeder.wake.wait(_POLL_SECONDS)
+            ticks.keep_time()
+
+    def _step(self, feeder: Feeder) -> int:
+        """Spool what is at hand. Returns how many elements that were."""
+        count = feeder.read(seconds=_READ_SECONDS)
+        feeder.keep_time()
+        self._spool(feeder)
+        return count
+
+    def _spool(self, feeder: Feeder) -> None:
+        messages: dict[Target, list[Message]] = feeder.take()
+        if not messages:
+            return
+        if self.plan.needs_clock:
+            for subtask in range(self.plan.parallelism):
+                messages[Target(0, subtask)].append(Tick())
+        self.spool.write(messages, feeder.snapshot())
+
+    def _tell_everybody(self, message: Message) -> None:
+        self.spool.write({Target(0, subtask): [message] for subtask in range(self.plan.parallelism)})
+
+    # Ending
+
+    def _watch(self) -> None:
+        self._query.check()
+        self._batches.take()
+
+    def _complete(self) -> None:
+        """Everything has been read: process it, and if the input has ended, end time; not if it was stopped."""
+        if not self._workers_read:
+            self.process_all()
+            self._save_end()
+            return
+        self._query.supervise(self._await_query)
+        if not self._query.is_stopping and self._ends_by_itself():
+            self.end_input()
+            self._query.start()
+            self._query.supervise(self._await_query)
+            self._save_end()
+
+    def _save_end(self) -> None:
+        """From now on the checkpoint is that of a job that has ended."""
+        if not self._query.is_stopping:
+            self._program.save_end()
+
+    def _await_query(self) -> None:
+        """Wait until a query that ends by itself has ended, or is told to stop."""
+        ticks = _Ticks(self, is_needed=self._options.trigger != "availableNow")
+        while self._query.is_active and not self._query.is_stopping and not self._is_draining:
+            self._query.wait(_POLL_SECONDS)
+            self._batches.take()
+            ticks.keep_time()
+        if self._query.is_active and not self._query.is_stopping:
+            self._query.process_all()
+            self._query.end()
+        else:
+            self._query.check()
+        self._batches.take()
+
+
+class _Ticks:
+    """Makes batches without data, where something waits for the clock."""
+
+    def __init__(self, job: SparkJob, *, is_needed: bool = True) -> None:
+        self._job = job
+        self._is_needed = is_needed and job.plan.needs_clock
+        self._clock = job._options.clock
+        self._next = self._clock() + TICK_MILLIS
+
+    def keep_time(self) -> None:
+        if self._is_needed and self._clock() >= self._next:
+            self._next = self._clock() + TICK_MILLIS
+            self._job.tick()

@@ -1,0 +1,88 @@
+"""A streaming query of ours while it lives: started, watched, taken up again where a worker was slow, stopped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from tidegate.spark.query.errors import is_transient, translate
+
+_ATTEMPTS: Final = 3
+
+_Result = TypeVar("_Result")
+
+
+class LiveQuery:
+    """What `start` gives. If the query dies because a worker came too late, it goes on from its checkpoint."""
+
+    def __init__(self, start: Callable[[], Any], folder: Path) -> None:
+        self._start = start
+        self._folder = folder
+        self._query: Any = None
+        self._stopping = threading.Event()
+
+    @property
+    def is_active(self) -> bool:
+        return self._query is not None and bool(self._query.isActive)
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    @property
+    def last_progress(self) -> Any:
+        """What Spark says of the last batch."""
+        return self._query.lastProgress
+
+    def start(self) -> None:
+        self._query = self._persevere(self._start)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the query has ended, or that long."""
+        self._query.awaitTermination(seconds)
+
+    def check(self) -> None:
+        """Raise what the query died of."""
+        error = self._query.exception()
+        if error is not None:
+            raise error
+
+    def process_all(self) -> None:
+        """Wait until everything that is there has been processed."""
+        self.supervise(lambda: self._query.processAllAvailable())
+
+    def supervise(self, action: Callable[[], None]) -> None:
+        """Do something with the query; if it died of a slow worker, start it again.
+
+        A query that was told to stop may say that it failed, since its batch did.
+        """
+        try:
+            self._persevere(action, before_next=self.start)
+        except Exception:
+            if not self.is_stopping:
+                raise
+
+    def stop(self) -> None:
+        """Stop at once: the batch that runs is interrupted, and done again by whoever goes on from the checkpoint."""
+        self._stopping.set()
+        self.end()
+
+    def end(self) -> None:
+        """Stop the query, if it runs."""
+        query, self._query = self._query, None
+        if query is not None:
+            query.stop()
+
+    def _persevere(self, action: Callable[[], _Result], before_next: Callable[[], None] | None = None) -> _Result:
+        """The result of an action, tried again where it failed because a worker was slow to start."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return action()
+            except Exception as error:
+                if attempt == _ATTEMPTS or self.is_stopping or not is_transient(error):
+                    raise translate(error, self._folder) from None
+                if before_next is not None:
+                    before_next()
+        raise AssertionError("unreachable")

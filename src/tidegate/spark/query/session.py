@@ -1,0 +1,104 @@
+"""The Spark session and its settings."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from tidegate.errors import InvalidValueError
+from tidegate.spark.query.noise import quiet_children
+
+_PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+_STATE_PACKAGE: Final = "org.apache.spark.sql.execution.streaming.state"
+
+SETTINGS: Final = {
+    _PROVIDER: f"{_STATE_PACKAGE}.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+}
+"""Session settings that the runtime needs, set while a query starts."""
+
+_BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+_DEFAULT_BATCH_BYTES: Final = "67108864b"
+_NO_LIMIT: Final = str(2**31 - 1)
+"""With any other limit Spark adds up the size of all columns after each row, which takes most of the hand-over's time.
+The limit of rows stays."""
+
+
+def get_session(spark: Any, parallelism: int) -> SparkSession:
+    """The user's session, or a quiet local one."""
+    if spark is not None:
+        return spark  # type: ignore[no-any-return]
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = (
+        SparkSession.builder.appName("tidegate")
+        .master(f"local[{max(parallelism, 2)}]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", str(parallelism))
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.log.level", "ERROR")
+    )
+    for name, value in json.loads(os.environ.get("TIDEGATE_CONF", "{}")).items():
+        builder = builder.config(name, value)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    with quiet_children():
+        session: SparkSession = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def is_remote(session: SparkSession) -> bool:
+    """Whether the session is a client of Spark Connect: its server runs elsewhere and cannot call into this process."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
+def apply_settings(session: SparkSession, parallelism: int, *, has_frames: bool) -> dict[str, str | None]:
+    """Set what the runtime needs, and refuse what it cannot work with. Returns what the settings were before.
+
+    `has_frames` is whether rows of DataFrames are handed over to Python.
+    """
+    provider = session.conf.get(_PROVIDER, "") or ""
+    if provider and not provider.startswith(_STATE_PACKAGE) and "RocksDB" not in provider:
+        raise InvalidValueError(
+            f"{_PROVIDER}={provider} is not supported: stages keep their state in RocksDB; unset it"
+        )
+    if session.conf.get("spark.sql.streaming.unsupportedOperationCheck", "true") == "false":
+        raise InvalidValueError(
+            "spark.sql.streaming.unsupportedOperationCheck=false is not supported: Spark would run queries whose "
+            "state cannot be trusted; unset it"
+        )
+    wanted = SETTINGS | {"spark.sql.shuffle.partitions": str(parallelism)}
+    if "RocksDB" in provider:
+        wanted[_PROVIDER] = provider
+    if has_frames and session.conf.get(_BATCH_BYTES, _DEFAULT_BATCH_BYTES) == _DEFAULT_BATCH_BYTES:
+        wanted[_BATCH_BYTES] = _NO_LIMIT
+    before = {name: session.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        session.conf.set(name, value)
+    return before
+
+
+@contextlib.contextmanager
+def applied_settings(session: SparkSession, parallelism: int, *, has_frames: bool) -> Iterator[None]:
+    """The settings of the runtime for a query that starts in here; a query keeps those that it started with."""
+    before = apply_settings(session, parallelism, has_frames=has_frames)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)

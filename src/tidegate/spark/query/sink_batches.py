@@ -1,0 +1,89 @@
+"""What the query does with each batch: its packets go to the sinks, in the driver's process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+
+from tidegate.engine.messages import Target
+from tidegate.engine.plan import SINKS
+from tidegate.engine.sinks import Sinks
+from tidegate.errors import ClosedError
+from tidegate.spark.query.batch_folder import BatchFolder, SinkRow, sink_rows
+from tidegate.spark.query.batch_states import BatchStates
+from tidegate.spark.wire.packets import unpack
+
+_INTERRUPT: Final = "py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException"
+"""What Spark looks for in the error of a batch function to tell an interrupt from a failure."""
+
+
+class SinkBatches:
+    """Gives batches to the sinks, once each and in order, and saves what the sinks know with the batch."""
+
+    def __init__(self, sinks: Sinks, group_keys: Sequence[int], folder: Path) -> None:
+        self._sinks = sinks
+        self._group_keys = tuple(group_keys)
+        self._folder = folder
+        self._states = BatchStates(folder / "sinks.state", sinks.snapshot())
+        sinks.restore(self._states.last)
+        self._from_server: BatchFolder | None = None
+        self._lock = threading.Lock()
+        self._is_open = False
+        self.is_stopping = False
+
+    def open(self) -> None:
+        if not self._is_open:
+            self._sinks.open()
+            self._is_open = True
+
+    def close(self) -> None:
+        # Spark does not wait for the function of a batch that it interrupts.
+        with self._lock:
+            if self._is_open:
+                self._sinks.close()
+            self._is_open = False
+
+    def function(self, *, is_remote: bool) -> Callable[[DataFrame, int], None]:
+        """What Spark calls with each batch. A Connect server cannot call into this process, so it writes files."""
+        if not is_remote:
+            return lambda rows, batch_id: self._write(self._collect(rows, batch_id), batch_id)
+        self._from_server = BatchFolder(self._folder / "batches")
+        self.take()
+        return self._from_server.writer()
+
+    def take(self) -> None:
+        """Take the batches that a server has written."""
+        if self._from_server is not None:
+            for batch_id, rows in self._from_server.waiting(self._states.last_batch):
+                self._write(rows, batch_id)
+
+    def _collect(self, rows: Any, batch_id: int) -> list[SinkRow]:
+        """Run the batch. If a stop interrupts it, Spark hears so in few words.
+
+        Spark knows an interrupt by a pattern in the message, and long messages overflow its stack.
+        """
+        try:
+            return sink_rows(rows)
+        except Exception:
+            if not self.is_stopping:
+                raise
+            raise ClosedError(f"batch {batch_id}: the job has stopped. {_INTERRUPT}") from None
+
+    def _write(self, rows: Sequence[SinkRow], batch_id: int) -> None:
+        with self._lock:
+            if not self._is_open:
+                raise ClosedError(f"batch {batch_id}: the job has stopped")
+            if batch_id <= self._states.last_batch:
+                self._sinks.restore(self._states.before(batch_id))
+            self._sinks.begin_batch(batch_id)
+            self._sinks.process(
+                (Target(SINKS, self._group_keys.index(gid)), message)
+                for gid, payload in rows
+                for message in unpack(payload)
+            )
+            self._sinks.commit_batch(batch_id)
+            self._states.save(batch_id, self._sinks.snapshot())

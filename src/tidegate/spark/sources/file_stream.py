@@ -1,0 +1,154 @@
+"""Files as a source whose workers read them straight into what the program does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from tidegate.core.key.hashing import stable_hash
+from tidegate.core.watermark.alignment import AlignmentParameters
+from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
+from tidegate.engine.plan import PhysicalPlan, PlannedSource
+from tidegate.errors import UnsupportedError
+from tidegate.ingest.column_files import ColumnFiles, Limits
+from tidegate.ingest.file_formats import FilePart
+from tidegate.spark.sources.file_log import FileLog
+from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
+from tidegate.spark.sources.records import PacketMaker, column_reader, find_alignment, placed, record_reader
+
+_ROW_BITS: Final = 32
+"""A row's place in its channel is the number of its file, and below that many bits its row there."""
+
+
+@dataclass(slots=True)
+class FileStreamConfig:
+    """Everything that the source needs, on the driver and on the workers."""
+
+    source: ColumnFiles
+    packets: PacketMaker
+    columns: list[str]
+    log_path: str
+    parallelism: int
+    time_column: str | None = None
+    alignment: AlignmentParameters | None = None
+    needs_sequence: bool = True
+    texts: tuple[str, ...] = ()
+    """Columns of text that may come as dictionaries."""
+
+
+@dataclass
+class _Files(InputPartition):
+    """Parts of files for one task: the channel by folder, the number of the file there, and the part."""
+
+    parts: list[tuple[str, int, FilePart]]
+
+
+class FileStreamReader(PacketStreamReader):
+    """Positions count the files of each channel, as they stand in a log beside the checkpoint."""
+
+    counts = "files"
+
+    def __init__(self, config: FileStreamConfig) -> None:
+        super().__init__()
+        self._config = config
+        self._log: FileLog | None = None
+
+    def is_limited(self) -> bool:
+        return self._config.source.limits != Limits()
+
+    def end(self) -> Positions:
+        log = self._files()
+        log.discover()
+        return log.end()
+
+    def next_positions(self, start: Positions, until: Positions) -> Positions:
+        return self._files().next_positions(start, until, self._config.source.limits, self._config.alignment)
+
+    def splits(self, start: Positions, end: Positions) -> Sequence[InputPartition]:
+        parts = [
+            (file.channel, number, part)
+            for number, file in self._files().between(start, end)
+            for part in self._config.source.format.parts(Path(file.path))
+        ]
+        count = min(self._config.parallelism, len(parts))
+        bounds = [round(index * len(parts) / count) for index in range(count + 1)] if count else []
+        return [_Files(parts[begin:until]) for begin, until in pairwise(bounds)]
+
+    def packets(self, split: Any) -> Iterator[pa.RecordBatch]:
+        assert isinstance(split, _Files)
+        return self._config.packets(self._records(split))
+
+    def _records(self, split: _Files) -> Iterator[pa.RecordBatch]:
+        config = self._config
+        for folder, number, part in split.parts:
+            row = part.first_row
+            for batch in config.source.format.read(part, config.columns, config.texts):
+                count = batch.num_rows
+                column = config.source.channel
+                channels = pa.repeat(folder, count) if column is None else batch.column(column)
+                first = (number << _ROW_BITS) + row
+                places = np.arange(first, first + count, dtype=np.int64) if config.needs_sequence else None
+                row += count
+                yield placed(batch, channels, places)
+
+    def _files(self) -> FileLog:
+        if self._log is None:
+            config = self._config
+            self._log = FileLog(Path(config.log_path), config.source, config.time_column)
+        return self._log
+
+
+def file_reader(plan: PhysicalPlan, node: PlannedSource, group_keys: Sequence[int], folder: Path) -> FileStreamReader:
+    """How the files of a node are read; `folder` is that of the checkpoint."""
+    source = node.source
+    assert isinstance(source, ColumnFiles)
+    alignment, time_column = _alignment(plan, node, source)
+    place_columns = [] if source.channel is None else [source.channel]
+    columns = column_reader(plan, node)
+    config = FileStreamConfig(
+        source,
+        PacketMaker(record_reader(plan, node, columns, place_columns), group_keys),
+        source.schema.names,
+        str(folder / "files" / f"{stable_hash(node.uid):016x}.log"),
+        len(group_keys),
+        time_column,
+        alignment,
+    )
+    if columns is not None:
+        needed = columns.needed(source.schema.names)
+        config.columns = needed + [name for name in place_columns if name not in needed]
+        config.needs_sequence = columns.needs_records
+        config.texts = () if columns.needs_records else columns.text_keys(source.schema)
+    return FileStreamReader(config)
+
+
+def _alignment(
+    plan: PhysicalPlan, node: PlannedSource, source: ColumnFiles
+) -> tuple[AlignmentParameters | None, str | None]:
+    """How channels wait for each other, and the column that says where they are."""
+    parameters, assigner = find_alignment(plan, node)
+    if parameters is None:
+        return None, None
+    if not isinstance(assigner, ColumnTimestampAssigner):
+        raise UnsupportedError(
+            "with_watermark_alignment: the times of files are looked up before they are read, which needs a column; "
+            "use with_timestamp_column"
+        )
+    if source.limits == Limits():
+        raise UnsupportedError(
+            "with_watermark_alignment: channels wait for each other between batches, and without a limit one batch "
+            "reads all that is there; use max_files_per_batch, max_rows_per_batch or max_bytes_per_batch"
+        )
+    if source.channel is not None:
+        raise UnsupportedError(
+            f"with_watermark_alignment: a file holds several channels of the column {source.channel!r}, so none can be "
+            "left out; write the files of each channel into a sub-folder of its own"
+        )
+    return parameters, assigner.column

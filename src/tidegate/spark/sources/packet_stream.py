@@ -1,0 +1,105 @@
+"""Sources of Spark's that give packets. A reader of ours plans batches on the driver and reads them on the workers."""
+
+from __future__ import annotations
+
+import base64
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+import cloudpickle
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+
+from tidegate.spark.wire.packets import ROW_SCHEMA
+
+Positions = dict[str, int]
+"""How far each channel has been read."""
+
+_FORMAT: Final = "tidegate_packets"
+_NO_LIMIT: Final = 2**31 - 1
+
+
+class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans batches on the driver, reads them on the workers. Subclasses know what is there and how it is read.
+
+    Positions that were planned must mean the same records whenever they come again.
+    """
+
+    counts: ClassVar[str]
+    """What positions count: their name in the checkpoint."""
+
+    def __init__(self) -> None:
+        self._target: Positions | None = None
+
+    @abstractmethod
+    def is_limited(self) -> bool:
+        """Whether `next_positions` may stop before the end."""
+
+    @abstractmethod
+    def end(self) -> Positions:
+        """Behind everything that is there now."""
+
+    @abstractmethod
+    def next_positions(self, start: Positions, until: Positions) -> Positions:
+        """How far one batch may read."""
+
+    @abstractmethod
+    def splits(self, start: Positions, end: Positions) -> Sequence[InputPartition]:
+        """What each task reads of a batch."""
+
+    @abstractmethod
+    def packets(self, split: Any) -> Iterator[pa.RecordBatch]:
+        """On a worker: what a split holds, as rows of packets."""
+
+    def done(self, end: Positions) -> None:
+        """Everything up to here has been processed, for good."""
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return {self.counts: {}}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        # Spark only hands it back: our own limits are those of the source.
+        return ReadMaxFiles(_NO_LIMIT) if self.is_limited() else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._target = self.end()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        until = self.end() if self._target is None else self._target
+        if isinstance(limit, ReadAllAvailable):
+            return {self.counts: dict(until)}
+        return {self.counts: self.next_positions(start[self.counts], until)}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        return self.splits(start[self.counts], end[self.counts])
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self.packets(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self.done(end[self.counts])
+
+
+class PacketStream(DataSource):
+    """The source as Spark knows it. Its reader travels in an option."""
+
+    @classmethod
+    def name(cls) -> str:
+        return _FORMAT
+
+    def schema(self) -> str:
+        return ROW_SCHEMA
+
+    def streamReader(self, schema: Any) -> PacketStreamReader:  # noqa: N802
+        reader: PacketStreamReader = cloudpickle.loads(base64.b64decode(self.options["reader"]))
+        return reader
+
+
+def stream_of(session: SparkSession, reader: PacketStreamReader) -> DataFrame:
+    """The packets of a source."""
+    session.dataSource.register(PacketStream)
+    text = base64.b64encode(cloudpickle.dumps(reader)).decode()
+    return session.readStream.format(_FORMAT).option("reader", text).load()

@@ -1,0 +1,77 @@
+"""What the records of a source go into on a worker: straight into tasks as columns, or row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tidegate.core.columnar.columnar_operator import CHANNEL
+from tidegate.core.watermark.alignment import AlignmentParameters
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.watermark.timestamps import TimestampAssigner
+from tidegate.engine.column_reader import ColumnReader
+from tidegate.engine.messages import Message, Target
+from tidegate.engine.plan import PhysicalPlan, PlannedLane, PlannedSource, Reading
+from tidegate.engine.record_columns import SEQUENCE
+from tidegate.engine.row_reader import RowReader
+from tidegate.errors import UnsupportedError
+from tidegate.spark.state.archives import forget_archives
+from tidegate.spark.wire.packets import packet_rows, record_batch
+
+_CHANNELS: Final = pa.dictionary(pa.int32(), pa.string())
+
+RecordReader = Callable[[Iterator[pa.RecordBatch]], Iterator[Mapping[Target, list[Message]]]]
+"""Turns records with their places into messages."""
+
+
+class PacketMaker:
+    """Turns records with their places into rows of packets. It is called for each partition of each batch."""
+
+    def __init__(self, reader: RecordReader, group_keys: Sequence[int]) -> None:
+        self._reader = reader
+        self._group_keys = tuple(group_keys)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_archives()
+        for messages in self._reader(batches):
+            yield record_batch(packet_rows(messages, self._group_keys))
+
+
+def column_reader(
+    plan: PhysicalPlan, source: PlannedSource, *, has_sequence: bool | None = None
+) -> ColumnReader | None:
+    """What reads a source as columns, None if it is read row by row."""
+    if source.reading is not Reading.AS_COLUMNS:
+        return None
+    return ColumnReader(plan, source, has_sequence=has_sequence)
+
+
+def record_reader(
+    plan: PhysicalPlan, source: PlannedSource, columns: ColumnReader | None, place_columns: Sequence[str] = ()
+) -> RecordReader:
+    """What the records of a source that has places go into."""
+    return RowReader(plan, source, place_columns=place_columns) if columns is None else columns
+
+
+def placed(batch: pa.RecordBatch, channels: Any, sequence: Any = None) -> pa.RecordBatch:
+    """Records with the names of their channels, and their order there if it is needed."""
+    batch = batch.append_column(CHANNEL, channels.dictionary_encode().cast(_CHANNELS))
+    return batch if sequence is None else batch.append_column(SEQUENCE, pa.array(sequence))
+
+
+def find_alignment(
+    plan: PhysicalPlan, source: PlannedSource
+) -> tuple[AlignmentParameters, TimestampAssigner] | tuple[None, None]:
+    """How the channels of a source wait for each other, and what says where they are; None without alignment."""
+    for _, reader in plan.readers(source):
+        spec = reader.spec if isinstance(reader, PlannedLane) else None
+        if isinstance(spec, AssignWatermarksSpec) and spec.strategy.alignment is not None:
+            if spec.strategy.idle_timeout is not None:
+                raise UnsupportedError(
+                    "with_watermark_alignment: on Spark a channel that is held back would be taken for idle, and its "
+                    "records for late; leave out with_idleness, or the alignment"
+                )
+            return spec.strategy.alignment, spec.strategy.timestamp_assigner
+    return None, None

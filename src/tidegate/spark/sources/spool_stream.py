@@ -1,0 +1,63 @@
+"""The spool as a source of Spark's: positions count its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
+from tidegate.spark.sources.spool import is_noted, read_rows, spooled
+from tidegate.spark.wire.packets import record_batch
+
+_FILES: Final = "next"
+
+
+@dataclass
+class _Files(InputPartition):
+    """Files for one task."""
+
+    paths: list[str]
+
+
+class SpoolStreamReader(PacketStreamReader):
+    """Reads the files of a spool in order, and deletes those whose batches are done, but for the last note."""
+
+    counts = "spool"
+
+    def __init__(self, folder: str, tasks: int) -> None:
+        super().__init__()
+        self._folder = folder
+        self._tasks = tasks
+
+    def is_limited(self) -> bool:
+        return False
+
+    def end(self) -> Positions:
+        return {_FILES: max((number + 1 for number, _ in spooled(Path(self._folder))), default=0)}
+
+    def next_positions(self, start: Positions, until: Positions) -> Positions:
+        return until
+
+    def splits(self, start: Positions, end: Positions) -> Sequence[InputPartition]:
+        folder = Path(self._folder)
+        begin, until = start.get(_FILES, 0), end[_FILES]
+        known = dict(spooled(folder))
+        paths = [str(known.get(number, folder / f"{number:012d}.spool")) for number in range(begin, until)]
+        return [_Files(paths[task :: self._tasks]) for task in range(min(self._tasks, len(paths)))]
+
+    def packets(self, split: Any) -> Iterator[pa.RecordBatch]:
+        assert isinstance(split, _Files)
+        for path in split.paths:
+            yield record_batch(read_rows(Path(path)))
+
+    def done(self, end: Positions) -> None:
+        files = spooled(Path(self._folder))
+        last_note = max((number for number, path in files if is_noted(path)), default=-1)
+        for number, path in files:
+            if number < end[_FILES] and number != last_note:
+                path.unlink(missing_ok=True)

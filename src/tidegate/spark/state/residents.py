@@ -1,0 +1,168 @@
+"""Subtasks that stay in their worker over batches, with their functions open.
+
+Spark ends workers without a word, and a subtask may come to another worker in the next batch. So what is saved in the
+state store counts: a resident goes on from memory only if it was the last to save there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import cloudpickle
+
+from tidegate.core.columnar.pane_log import Blobs
+from tidegate.core.columnar.table_cache import TableCache
+from tidegate.engine.functions import SubtaskFunctions
+from tidegate.engine.messages import Message
+from tidegate.engine.plan import PhysicalPlan
+from tidegate.engine.program import check_stage_formats, stage_formats
+from tidegate.engine.subtask import Outbox, Subtask
+from tidegate.engine.wiring import BatchTime, Surroundings
+from tidegate.spark.state.blob_state import BlobState
+from tidegate.spark.state.blobs import decode_blob, encode_blob
+
+_NAME: Final = "subtask"
+"""The blob with everything of a subtask that is not in blobs of its own."""
+_HEAD: Final = struct.Struct("<16sq")
+"""Who saved a subtask last, and how many batches it had seen by then."""
+_FORGET_SECONDS: Final = 600.0
+"""Residents that were not needed for so long belong to a job that is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOfJob:
+    """One run of a job: its plan as bytes, so that every subtask makes its own of it, and who it is."""
+
+    job_id: str
+    run_id: str
+    plan: bytes
+
+    def load_plan(self) -> PhysicalPlan:
+        plan: PhysicalPlan = cloudpickle.loads(self.plan)
+        return plan
+
+
+class Resident:
+    """One subtask of one stage, in this worker."""
+
+    def __init__(self, run: RunOfJob, stage: int, index: int, tables: TableCache) -> None:
+        self.run = run
+        self._stage = stage
+        self._index = index
+        self._tables = tables
+        self._time = BatchTime()
+        self._saver = uuid.uuid4().bytes
+        self._num_batches = -1
+        self._subtask: Subtask | None = None
+        self._state = BlobState(tables)
+        self._renew_functions()
+        self.used_at = time.monotonic()
+
+    def run_batch(self, blobs: Blobs, messages: Iterable[Message], now: int) -> Outbox:
+        """One batch on the state that the store has."""
+        self.used_at = time.monotonic()
+        self._time.now = now
+        subtask = self._on(blobs)
+        sent = subtask.run(messages)
+        self._save(subtask, blobs)
+        if subtask.has_ended:
+            self.close()
+        return sent
+
+    def close(self) -> None:
+        """The input has ended, or another run begins: functions are closed."""
+        if self._subtask is not None:
+            self._subtask.close()
+            self._subtask = None
+
+    def _on(self, blobs: Blobs) -> Subtask:
+        """The subtask as the store has it: the one in memory, if nobody has saved since."""
+        data = blobs.get(_NAME, is_there=self._subtask is not None)
+        saver, num_batches = (b"", -1) if data is None else _HEAD.unpack_from(data)
+        if self._subtask is not None and (saver, num_batches) == (self._saver, self._num_batches):
+            self._state.begin(blobs)
+            return self._subtask
+        if self._subtask is not None:
+            self._subtask.discard()
+            if num_batches <= self._num_batches:
+                # What this one did in its last batch does not count: so neither do its functions.
+                self._renew_functions()
+        saved = {} if data is None else decode_blob(data[_HEAD.size :], _NAME)
+        check_stage_formats(saved.get("formats", {}), self._plan, self._stage)
+        self._state = BlobState(self._tables, saved.get("stores"))
+        self._state.begin(blobs)
+        surroundings = Surroundings(self._time, real_clock=_real_time, is_restart=saved.get("run") != self.run.run_id)
+        self._subtask = Subtask(
+            self._plan, self._stage, self._index, self._functions, self._state, surroundings, saved.get("subtask")
+        )
+        self._num_batches = num_batches
+        return self._subtask
+
+    def _save(self, subtask: Subtask, blobs: Blobs) -> None:
+        snapshot = subtask.snapshot()
+        saved = {
+            "run": self.run.run_id,
+            "formats": self._formats,
+            "subtask": snapshot,
+            "stores": self._state.finish(),
+        }
+        self._num_batches += 1
+        blobs.put(_NAME, _HEAD.pack(self._saver, self._num_batches) + encode_blob(saved))
+
+    def _renew_functions(self) -> None:
+        self._plan = self.run.load_plan()
+        self._formats = stage_formats(self._plan, self._stage)
+        self._functions = SubtaskFunctions(self._index, self._time, makes_copies=False)
+
+
+class Residents:
+    """The subtasks of all jobs in this worker."""
+
+    def __init__(self) -> None:
+        self._tables = TableCache()
+        self._residents: dict[tuple[str, int, int], Resident] = {}
+
+    def run_batch(
+        self, run: RunOfJob, stage: int, index: int, blobs: Blobs, messages: Iterable[Message], now: int
+    ) -> Outbox:
+        """One batch of a subtask. One that fails is thrown away, with its functions."""
+        place = (run.job_id, stage, index)
+        resident = self._residents.pop(place, None)
+        if resident is None or resident.run.run_id != run.run_id:
+            self._close(resident)
+            self._forget_unused()
+            resident = Resident(run, stage, index, self._tables)
+        sent = resident.run_batch(blobs, messages, now)
+        self._residents[place] = resident
+        return sent
+
+    def _forget_unused(self) -> None:
+        deadline = time.monotonic() - _FORGET_SECONDS
+        for place in [place for place, resident in self._residents.items() if resident.used_at < deadline]:
+            self._close(self._residents.pop(place))
+
+    @staticmethod
+    def _close(resident: Resident | None) -> None:
+        """Close what a run before has left; its errors are not those of the run that goes on."""
+        if resident is not None:
+            with contextlib.suppress(Exception):
+                resident.close()
+
+
+def _real_time() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+RESIDENTS: Final = Residents()
+"""Those of this worker."""
+
+
+def describe_state(data: bytes) -> Any:
+    """What a blob of a subtask holds, for tests and tools."""
+    return decode_blob(data[_HEAD.size :], _NAME)

@@ -1,0 +1,1 @@
+"""How messages become rows of a DataFrame, and rows messages."""

@@ -1,0 +1,3 @@
+from tests.core.conftest import clock, others, received
+
+__all__ = ["clock", "others", "received"]
