@@ -6,9 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 from tests.kafka.broker import Broker, fetch_jars
-from tests.spark.conftest import spark
-
-__all__ = ["broker", "spark"]
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ from tidegate.core.function.process import FunctionTimers as TimerService
 from tidegate.core.function.process import KeyedProcessFunction, ProcessFunction
 from tidegate.core.operator.runtime_context import KeyedStateStore, RuntimeContext
 from tidegate.core.operator.sink import Sink, SinkContext
-from tidegate.core.source.source import SourceFunction
+from tidegate.core.source.source import ParallelSourceFunction, SourceFunction
 from tidegate.core.source.source_context import SourceContext
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "KeyedProcessFunction",
     "KeyedStateStore",
     "MapFunction",
+    "ParallelSourceFunction",
     "Partitioner",
     "ProcessAllWindowFunction",
     "ProcessFunction",

@@ -63,6 +63,7 @@ class SocketTextSource(Source):
 
     is_bounded = False
     is_blocking = True
+    is_replayable = False
     is_parallel = False
 
     def __init__(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> None:

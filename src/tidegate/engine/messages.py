@@ -101,6 +101,10 @@ class Ended(NamedTuple):
     """The input has ended: every channel of every source in the stage."""
 
 
+class Closing(NamedTuple):
+    """The run stops in good order: functions are closed behind this batch."""
+
+
 class Report(NamedTuple):
     """What the operators of a subtask count and measure, by uid."""
 
@@ -109,4 +113,4 @@ class Report(NamedTuple):
 
 
 OrderedMessage = Element | Moved | Joined | Results
-Message = OrderedMessage | Summary | Records | Partials | Report | Tick | Ended
+Message = OrderedMessage | Summary | Records | Partials | Report | Tick | Ended | Closing

@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from itertools import islice
 from typing import Any
 
 from tidegate.core.operator.runtime_context import RuntimeContext
@@ -160,13 +161,21 @@ class ThreadReader(ChannelReader):
 class BlockingReader(ThreadReader):
     """Reads a source whose iteration may wait, such as a socket."""
 
-    def __init__(self, name: str, context: SourceContext, wake: threading.Event, source: Source, channel: str) -> None:
+    def __init__(
+        self, name: str, context: SourceContext, wake: threading.Event, source: Source, channel: str, *, skip: int = 0
+    ) -> None:
         super().__init__(name, context, wake)
         self._source = source
         self._channel = channel
+        self.position = skip if source.is_replayable else 0
+
+    def read_some(self, limit: int) -> int:
+        count = super().read_some(limit)
+        self.position += count
+        return count
 
     def _read(self) -> None:
-        for value in self._source.read(self._channel):
+        for value in islice(self._source.read(self._channel), self.position, None):
             self.put(lambda context, value=value: context.collect(value))
 
 
@@ -234,7 +243,7 @@ def create_reader(
 ) -> ChannelReader:
     """The reader that fits a source; `skip` elements were read before a restart."""
     if source.is_blocking:
-        return BlockingReader(name, context, wake, source, channel)
+        return BlockingReader(name, context, wake, source, channel, skip=skip)
     return IteratorReader(name, context, source, channel, skip=skip)
 
 

@@ -76,19 +76,25 @@ def test_rows_go_to_the_grouping_keys_of_their_subtasks(tmp_path: Path) -> None:
     ]
 
 
-def test_files_whose_batches_are_done_go_but_the_last_note_stays(tmp_path: Path) -> None:
-    """So numbers go on, whatever was deleted: no file takes the place of one that a batch has read."""
+@pytest.mark.parametrize(
+    ("notes", "left"), [(("one", None, "two", None), [2, 3]), (("one", "two"), [1]), ((None, None, None), [2])]
+)
+def test_files_whose_batches_are_done_go_but_numbers_go_on(
+    tmp_path: Path, notes: tuple[str | None, ...], left: list[int]
+) -> None:
+    """No file takes the place of one that a batch has read, whoever writes it."""
     spool = Spool(tmp_path, (0, 1))
     reader = SpoolStreamReader(str(tmp_path), 2)
-    for note in ("one", None, "two", None):
+    for note in notes:
         spool.write(TICK, note)
-    assert reader.end() == {"next": 4}
-    reader.done({"next": 4})
-    assert [number for number, _ in spooled(tmp_path)] == [2]
+    assert reader.end() == {"next": len(notes)}
+    reader.done({"next": len(notes)})
+    assert [number for number, _ in spooled(tmp_path)] == left
+    assert reader.end() == {"next": len(notes)}
     again = Spool(tmp_path, (0, 1))
-    assert again.note == "two"
+    assert again.note == spool.note
     again.write(TICK)
-    assert reader.end() == {"next": 4}
+    assert reader.end() == {"next": len(notes) + 1}
 
 
 def test_files_are_shared_out_among_tasks_in_order(tmp_path: Path) -> None:

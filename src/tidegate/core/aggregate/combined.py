@@ -32,20 +32,25 @@ class CombinedAggregate(AggregateFunction):
         return {key: aggregate.create() for key, aggregate in self._by_key.items()}
 
     def add(self, value: Any, accumulator: Any) -> Any:
+        accumulator = self._current(accumulator)
         for key, aggregate in self._by_key.items():
-            before = accumulator[key] if key in accumulator else aggregate.create()
-            accumulator[key] = aggregate.add(before, value)
+            accumulator[key] = aggregate.add(accumulator[key], value)
         return accumulator
 
     def get_result(self, accumulator: Any) -> Any:
-        results = {
-            key: aggregate.result(accumulator[key] if key in accumulator else aggregate.create())
-            for key, aggregate in self._by_key.items()
-        }
+        accumulator = self._current(accumulator)
+        results = {key: aggregate.result(accumulator[key]) for key, aggregate in self._by_key.items()}
         return tuple(results[key] for key in self._keys)
 
     def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        left, right = self._current(acc_a), self._current(acc_b)
+        return {key: aggregate.merge(left[key], right[key]) for key, aggregate in self._by_key.items()}
+
+    def _current(self, accumulator: Any) -> Any:
+        """An accumulator with what is asked for now."""
+        if accumulator.keys() == self._by_key.keys():
+            return accumulator
         return {
-            key: aggregate.merge(acc_a.get(key, aggregate.create()), acc_b.get(key, aggregate.create()))
+            key: accumulator[key] if key in accumulator else aggregate.create()
             for key, aggregate in self._by_key.items()
         }

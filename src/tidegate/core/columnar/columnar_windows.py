@@ -91,8 +91,8 @@ class ColumnarSpec(OperatorSpec):
         return StateFormat(
             "a window on columns",
             fixed={**self.window.fixed_meaning(), "key": key},
-            shared={f"column {name}": kind for name, kind in kinds.items()},
-            flexible=self.window.flexible_meaning(),
+            shared=self.window.shared_meaning() | {f"column {name}": kind for name, kind in kinds.items()},
+            flexible=self.window.flexible_meaning(self.partials.parts_by_aggregate),
         )
 
     def create(self) -> ColumnarOperator:

@@ -42,6 +42,11 @@ class Partials:
         return list(dict.fromkeys(field for part in self._parts.values() for field in part.fields))
 
     @property
+    def parts_by_aggregate(self) -> dict[str, list[str]]:
+        """The parts that each aggregate is made of, by what both are. The number of records is always there."""
+        return {str(aggregate): [part.key for part in aggregate.parts()] for aggregate in self._aggregates.values()}
+
+    @property
     def needs_order(self) -> bool:
         """Whether some aggregate depends on the order in which records arrive."""
         return any(part.needs_order for part in self._parts.values())

@@ -16,6 +16,7 @@ from tidegate.core.function.async_retry import AsyncRetryStrategy, NoRetryStrate
 from tidegate.core.function.functions import Function, check_methods
 from tidegate.core.operator.operator import ChainOperator, OperatorContext
 from tidegate.core.operator.spec import OperatorSpec
+from tidegate.core.state.format import StateFormat
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import add
 from tidegate.core.watermark.records import Watermark, WatermarkStatus, load_progress, save_progress
@@ -61,6 +62,9 @@ class AsyncSpec(OperatorSpec):
             raise InvalidValueError(f"AsyncDataStream: timeout must not be negative, got {self.timeout} ms")
         if self.timeout == 0 and not isinstance(self.retry, NoRetryStrategy):
             raise InvalidValueError("AsyncDataStream: retries need a timeout above 0, or they might never end")
+
+    def state_format(self) -> StateFormat:
+        return StateFormat("asynchronous requests")
 
     def create(self) -> AsyncWaitOperator:
         return AsyncWaitOperator(self)

@@ -221,8 +221,12 @@ class BroadcastSpec(OperatorSpec):
         return StateFormat(
             "a broadcast function",
             fixed={"state": "keyed" if self.is_keyed else "not keyed"},
-            shared={f"broadcast state {d.name}": d.described() for d in self.descriptors},
-            flexible={"broadcast states": [descriptor.name for descriptor in self.descriptors]},
+            shared={
+                f"{what} of broadcast state {descriptor.name!r}": declared
+                for descriptor in self.descriptors
+                for what, declared in descriptor.state_format().shared.items()
+            },
+            flexible={"broadcast states": {descriptor.name: [descriptor.name] for descriptor in self.descriptors}},
         )
 
     def create(self) -> BroadcastOperator:

@@ -146,7 +146,10 @@ class Operator(ABC):
         )
 
     def open_function(self, function: Any, backend: KeyedStateBackend | None = None) -> None:
-        self.context.functions.open(function, self.runtime_context(backend))
+        try:
+            self.context.functions.open(function, self.runtime_context(backend))
+        except TidegateError as error:
+            raise error.named(self.name) from error
 
     def close_function(self, function: Any) -> None:
         self.context.functions.close(function)
@@ -297,6 +300,7 @@ class TaskOperator(Operator):
             num_fired_timers=self.timers.num_fired_timers,
             advancing=None if self._advancing is None else self._advancing.timestamp,
             state=_snapshot_of(self.state.store),
+            state_formats=self.state.save_formats(),
             event_timers=_snapshot_of(context.event_timers),
             processing_timers=_snapshot_of(context.processing_timers),
             blobs=_snapshot_of(context.blobs),
@@ -310,6 +314,7 @@ class TaskOperator(Operator):
         self.timers.current_watermark = fields["current_watermark"]
         self.timers.num_fired_timers = fields["num_fired_timers"]
         self._advancing = None if fields["advancing"] is None else Watermark(fields["advancing"])
+        self.state.restore_formats(fields["state_formats"])
         context = self.context
         for part, saved in (
             (self.state.store, fields["state"]),

@@ -24,6 +24,9 @@ class Source(ABC):
     is_blocking: bool = False
     """Whether reading may have to wait for the outside world."""
 
+    is_replayable: bool = True
+    """Whether reading anew gives the same elements again."""
+
     has_timestamps: bool = False
     """Whether `read` gives pairs: an element, and its timestamp in milliseconds or None."""
 

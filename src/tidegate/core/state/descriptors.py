@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tidegate.core.function.functions import as_aggregate_function, as_reduce_function
+from tidegate.core.state.format import StateFormat
 from tidegate.core.state.ttl import StateTtlConfig
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
@@ -23,12 +24,16 @@ class StateDescriptor:
     def get_name(self) -> str:
         return self.name
 
-    def described(self) -> str:
-        """The kind of state and the declared type of its values, as far as there is one."""
+    def state_format(self) -> StateFormat:
+        """What the state means: its kind, whether its values expire, and their type if one was declared."""
         kind = type(self).__name__.removesuffix("StateDescriptor").lower()
         types = self.type_info if isinstance(self.type_info, tuple) else (self.type_info,)
         shown = [describe() for item in types if callable(describe := getattr(item, "describe", None))]
-        return f"{kind} of {', '.join(shown)}" if shown else kind
+        return StateFormat(
+            f"{kind} state",
+            fixed={"time to live": "unlimited" if self.ttl is None else "limited"},
+            shared={"type": ", ".join(shown)} if shown else {},
+        )
 
     def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
         """Let the values of this state expire."""

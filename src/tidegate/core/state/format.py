@@ -15,21 +15,22 @@ from typing import Any
 class StateFormat:
     """What state depends on. Everything in it is plain: texts, numbers, lists and dicts with text keys.
 
-    `fixed` must be the same for the state to mean the same. `shared` must be the same where both have it, as the types
-    of columns. `flexible` may differ: an operator takes over what is there, and begins with nothing where there is
-    nothing.
+    `fixed` must be the same for the state to mean the same. `shared` must be the same where both have it, as what
+    gives a result of some name. `flexible` may differ: an operator takes over what is there, and begins with nothing
+    where there is nothing. Where it is a mapping, it names things with the parts that each is kept in: a new one whose
+    parts are all there is whole, one without any begins empty, and one that would be put together from both is refused.
 
-    >>> before = StateFormat("windows", fixed={"size": 60_000}, flexible={"aggregates": ["count()"]})
-    >>> after = StateFormat("windows", fixed={"size": 60_000}, flexible={"aggregates": ["count()", "sum(amount)"]})
+    >>> before = StateFormat("windows", flexible={"aggregates": {"sum(x)": ["sum of x"]}})
+    >>> after = StateFormat("windows", flexible={"aggregates": {"sum(x)": ["sum of x"], "max(x)": ["max of x"]}})
     >>> compare(before, after).migrations
-    ('sum(amount) is new in aggregates: what is open goes on without what came before',)
+    ('max(x) is new in aggregates: what is open goes on without what came before',)
     """
 
     kind: str
-    version: int = 1
     fixed: Mapping[str, Any] = field(default_factory=dict)
     shared: Mapping[str, Any] = field(default_factory=dict)
     flexible: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 1
 
     def plain(self) -> dict[str, Any]:
         return {
@@ -42,7 +43,7 @@ class StateFormat:
 
     @staticmethod
     def of_plain(plain: Mapping[str, Any]) -> StateFormat:
-        return StateFormat(plain["kind"], plain["version"], plain["fixed"], plain["shared"], plain["flexible"])
+        return StateFormat(**plain)
 
     def with_fixed(self, **fixed: Any) -> StateFormat:
         """The same, with more that must be the same."""
@@ -73,19 +74,33 @@ def compare(before: StateFormat, after: StateFormat) -> FormatChange:
             return FormatChange(refusal=f"its {name} was {_shown(old)} and is {_shown(new)} now")
     migrations: list[str] = []
     for name in dict.fromkeys([*before.flexible, *after.flexible]):
-        migrations += _migrations(name, before.flexible.get(name), after.flexible.get(name))
+        old, new = before.flexible.get(name), after.flexible.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            change = _compare_parts(name, old, new)
+            if change.refusal is not None:
+                return change
+            migrations += change.migrations
+        elif old != new:
+            migrations.append(f"{name} was {_shown(old)} and is {_shown(new)}: what is gone by now stays gone")
     return FormatChange(tuple(migrations))
 
 
-def _migrations(name: str, old: Any, new: Any) -> list[str]:
-    if isinstance(old, list) and isinstance(new, list):
-        added = [item for item in new if item not in old]
-        removed = [item for item in old if item not in new]
-        return [
-            *(f"{item} is new in {name}: what is open goes on without what came before" for item in added),
-            *(f"{item} is no longer in {name}: what was kept of it is forgotten" for item in removed),
-        ]
-    return [] if old == new else [f"{name} was {_shown(old)} and is {_shown(new)}: what is gone by now stays gone"]
+def _compare_parts(name: str, old: Mapping[str, list[str]], new: Mapping[str, list[str]]) -> FormatChange:
+    kept = {part for parts in old.values() for part in parts}
+    migrations = []
+    for item in [item for item in new if item not in old]:
+        missing = [part for part in new[item] if part not in kept]
+        if 0 < len(missing) < len(new[item]):
+            known = ", ".join(part for part in new[item] if part in kept)
+            return FormatChange(
+                refusal=f"{item} is new in {name}, and of what it is made of only {known} was kept for what is open"
+            )
+        if missing:
+            migrations.append(f"{item} is new in {name}: what is open goes on without what came before")
+    migrations += [
+        f"{item} is no longer in {name}: what was kept of it is forgotten" for item in old if item not in new
+    ]
+    return FormatChange(tuple(migrations))
 
 
 def _shown(value: Any) -> str:

@@ -14,11 +14,12 @@ from tidegate.core.state.descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
+from tidegate.core.state.format import StateFormat, compare
 from tidegate.core.state.keyed_store import NO_KEY, KeyedStore, MemoryStore, Slots
 from tidegate.core.state.ttl import ExpiringValues
 from tidegate.core.subscriptable import Subscriptable
 from tidegate.core.time.millis import Clock
-from tidegate.errors import InvalidTypeError, InvalidValueError
+from tidegate.errors import InvalidTypeError, InvalidValueError, SnapshotError
 
 __all__ = [
     "MISSING",
@@ -48,6 +49,8 @@ class KeyedStateBackend:
         self.clock = clock
         self.current_key: Any = None
         self.slots: Slots = NO_KEY
+        self._formats: dict[str, StateFormat] = {}
+        self._saved_formats: dict[str, StateFormat] = {}
 
     def use(self, store: KeyedStore) -> None:
         """Let handles that were given out look into another store: that of the next batch."""
@@ -92,7 +95,28 @@ class KeyedStateBackend:
         kind = _STATE_KINDS.get(type(descriptor))
         if kind is None:
             raise InvalidTypeError(f"expected a state descriptor such as ValueStateDescriptor, got {descriptor!r}")
+        self._declare(scope + descriptor.name, descriptor)
         return kind(self, descriptor, namespace, scope)
+
+    def _declare(self, name: str, descriptor: StateDescriptor) -> None:
+        """Refuse a state that is declared as something else than what was saved of it."""
+        if name in self._formats:
+            return
+        declared = descriptor.state_format()
+        saved = self._saved_formats.get(name)
+        if saved is not None and (why := compare(saved, declared).refusal) is not None:
+            raise SnapshotError(
+                f"the checkpoint holds the state {descriptor.name!r}, but {why}; declare it as it was, or give it "
+                "another name to begin with nothing"
+            )
+        self._formats[name] = declared
+
+    def save_formats(self) -> dict[str, Any]:
+        """What the states that were declared mean, by name."""
+        return {name: declared.plain() for name, declared in (self._saved_formats | self._formats).items()}
+
+    def restore_formats(self, saved: Mapping[str, Any]) -> None:
+        self._saved_formats = {name: StateFormat.of_plain(plain) for name, plain in saved.items()}
 
     def clear_namespace(self, namespace: Any) -> None:
         """Forget every state of the current key under `namespace`."""

@@ -44,9 +44,9 @@ class WindowContents(ABC):
         return "the elements"
 
     @property
-    def aggregates(self) -> list[str]:
-        """The built-in aggregates that contents hold, each by what it is."""
-        return []
+    def aggregates(self) -> dict[str, str]:
+        """The built-in aggregates that contents hold, by the names of their results."""
+        return {}
 
 
 class ListContents(WindowContents):
@@ -114,9 +114,11 @@ class AggregatedContents(WindowContents):
         return "aggregates" if isinstance(self.function, CombinedAggregate) else "the accumulator of a function"
 
     @property
-    def aggregates(self) -> list[str]:
+    def aggregates(self) -> dict[str, str]:
         function = self.function
-        return list(dict.fromkeys(map(str, function.aggregates))) if isinstance(function, CombinedAggregate) else []
+        if not isinstance(function, CombinedAggregate):
+            return {}
+        return dict(zip(function.names, map(str, function.aggregates), strict=True))
 
 
 WindowProcess = Callable[[Any, ProcessWindowFunction.Context, list[Any]], Iterable[Any] | None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -67,7 +67,7 @@ class WindowSpec(OperatorSpec):
         return is_cleaned_by_clock or self.effective_trigger.uses_clock()
 
     def state_format(self) -> StateFormat:
-        return StateFormat("a window by keys", fixed=self.fixed_meaning(), flexible=self.flexible_meaning())
+        return StateFormat("a window by keys", self.fixed_meaning(), self.shared_meaning(), self.flexible_meaning())
 
     def fixed_meaning(self) -> dict[str, Any]:
         """What open windows depend on, however they are kept."""
@@ -79,8 +79,13 @@ class WindowSpec(OperatorSpec):
             "contents": self.contents.meaning,
         }
 
-    def flexible_meaning(self) -> dict[str, Any]:
-        return {"allowed lateness": f"{self.allowed_lateness} ms", "aggregates": self.contents.aggregates}
+    def shared_meaning(self) -> dict[str, Any]:
+        return {f"aggregate {name}": aggregate for name, aggregate in self.contents.aggregates.items()}
+
+    def flexible_meaning(self, parts: Mapping[str, list[str]] | None = None) -> dict[str, Any]:
+        """`parts` are what aggregates are kept in; each is one by itself without them."""
+        aggregates = {aggregate: [aggregate] for aggregate in self.contents.aggregates.values()}
+        return {"allowed lateness": f"{self.allowed_lateness} ms", "aggregates": aggregates if parts is None else parts}
 
     def create(self) -> WindowOperator:
         return WindowOperator(self)

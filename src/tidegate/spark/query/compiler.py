@@ -17,7 +17,7 @@ from tidegate.spark.sources.file_stream import file_reader
 from tidegate.spark.sources.kafka_stream import kafka_reader
 from tidegate.spark.sources.packet_stream import stream_of
 from tidegate.spark.sources.spool_stream import SpoolStreamReader
-from tidegate.spark.state.processor import StageProcessor
+from tidegate.spark.state.processor import LastStageProcessor, StageProcessor
 from tidegate.spark.state.residents import RunOfJob
 from tidegate.spark.wire.packets import ROW_SCHEMA
 from tidegate.spark.wire.result_columns import ResultColumns
@@ -36,21 +36,17 @@ def compile_plan(
 ) -> DataFrame:
     """What leaves the query: packets for sinks, or results as their columns. `folder` is the checkpoint."""
     packets = _source_packets(session, plan, group_keys, folder)
-    last = plan.num_stages - 1 if results is not None and results.are_plain else None
-    for stage in range(plan.num_stages):
-        leaving = results if stage == last else None
-        timed = packets.withColumn("now", F.unix_millis(F.current_timestamp()))
-        packets = timed.groupBy("gid").transformWithStateInPandas(
-            statefulProcessor=StageProcessor(run, stage, group_keys, leaving),
-            outputStructType=ROW_SCHEMA if leaving is None else leaving.schema,
-            outputMode="Append",
-            timeMode="None",
-        )
+    last = plan.num_stages - 1
+    for stage in range(last + 1):
+        grouped = packets.withColumn("now", F.unix_millis(F.current_timestamp())).groupBy("gid")
+        if stage == last and results is not None and results.are_plain:
+            processor = LastStageProcessor(run, stage, group_keys, results)
+            rows = grouped.transformWithStateInPandas(processor, results.schema, "Append", "None")
+            return results.put_together(rows)
+        packets = grouped.transformWithState(StageProcessor(run, stage, group_keys), ROW_SCHEMA, "Append", "None")
     if results is None:
         return packets
-    if last is None:
-        packets = packets.mapInArrow(results.unpack, results.schema)
-    return results.put_together(packets)
+    return results.put_together(packets.mapInArrow(results.unpack, results.schema))
 
 
 def _source_packets(session: SparkSession, plan: PhysicalPlan, group_keys: Sequence[int], folder: Path) -> DataFrame:

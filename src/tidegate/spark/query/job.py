@@ -7,8 +7,9 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from tidegate.core.source.dataframe_source import DataFrameSource
 from tidegate.core.time.millis import Clock, TimeCharacteristic
 from tidegate.engine.feeder import Feeder
 from tidegate.engine.lowering import TICK_MILLIS, PlanOptions, lower
-from tidegate.engine.messages import Ended, Message, Target, Tick
+from tidegate.engine.messages import Closing, Ended, Message, Target, Tick
 from tidegate.engine.plan import Reading
 from tidegate.engine.sinks import Sinks
 from tidegate.errors import InvalidValueError
@@ -30,6 +31,7 @@ from tidegate.spark.query.program_file import ProgramFile
 from tidegate.spark.query.session import applied_settings, apply_settings, get_session, is_remote
 from tidegate.spark.query.sink_batches import SinkBatches
 from tidegate.spark.query.unstarted import forget_unstarted
+from tidegate.spark.query.workers import check_workers
 from tidegate.spark.sources.spool import Spool
 from tidegate.spark.state.placement import group_keys
 from tidegate.spark.state.residents import RunOfJob
@@ -37,6 +39,9 @@ from tidegate.spark.wire.result_columns import ResultColumns, Table
 
 _POLL_SECONDS: Final = 0.05
 _READ_SECONDS: Final = 0.2
+_SHORT_SECONDS: Final = 0.01
+_STOP_SECONDS: Final = 10.0
+"""How long a stop waits for functions to be closed, and for a batch to be committed."""
 
 
 def wall_clock() -> int:
@@ -69,15 +74,17 @@ class SparkJob:
         self._folder = Path(options.checkpoint or tempfile.mkdtemp(prefix="tidegate-"))
         self._is_temporary = options.checkpoint is None
         self._program = ProgramFile(self._folder)
-        self._job_id = self._program.take(self.plan)
+        job_id = self._program.take(self.plan)
+        self._run = RunOfJob(job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()))
         self._group_keys = group_keys(self.plan.parallelism)
         self.spool = Spool(self._folder / SPOOL, self._group_keys)
-        self.sinks = Sinks(self.plan, options.clock, self._job_id)
+        self.sinks = Sinks(self.plan, options.clock, job_id)
         self._batches = SinkBatches(self.sinks, self._group_keys, self._folder)
         self._workers_read = [node for node in self.plan.sources if node.reading is not Reading.BY_DRIVER]
         self._has_frames = any(isinstance(node.source, DataFrameSource) for node in self._workers_read)
         self._query = LiveQuery(self._start_query, self._folder)
         self._is_draining = False
+        self._ending = threading.RLock()
 
     @property
     def last_progress(self) -> Any:
@@ -109,15 +116,24 @@ class SparkJob:
 
     def finish(self) -> None:
         """Stop the query and close the sinks; what a temporary checkpoint held goes."""
-        self._query.end()
+        with self._ending:
+            self._query.end()
         self._batches.close()
         if self._is_temporary:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def stop(self) -> None:
-        """Stop at once: the batch that runs is interrupted, and done again by whoever goes on from the checkpoint."""
-        self._batches.is_stopping = True
-        self._query.stop()
+        """Stop at once: the batch that runs is interrupted, and done again by whoever goes on from the checkpoint.
+
+        One whose results the sinks have is let through first. Between two batches functions are closed.
+        """
+        with self._ending:
+            if self._query.is_idle:
+                self._close_functions()
+            self._query.is_stopping = True
+            self._batches.refuse_more()
+            self._await(lambda: self._query.is_idle or self._batches.is_running)
+            self._query.end()
 
     def drain(self) -> None:
         self._is_draining = True
@@ -132,9 +148,10 @@ class SparkJob:
         """
         self._refuse_sinks({table.number for table in tables})
         session = get_session(self._options.spark, self.plan.parallelism)
+        check_workers(session)
         apply_settings(session, self.plan.parallelism, has_frames=self._has_frames)
         results = ResultColumns(session, self.plan, tables)
-        frame = compile_plan(session, self.plan, self._new_run(), self._group_keys, self._folder, results)
+        frame = compile_plan(session, self.plan, self._run, self._group_keys, self._folder, results)
         threading.Thread(target=self._keep_fed, name="tidegate feeder", daemon=True).start()
         return frame
 
@@ -152,7 +169,7 @@ class SparkJob:
         forget_unstarted(self._folder / "query")
         session = get_session(self._options.spark, self.plan.parallelism)
         with applied_settings(session, self.plan.parallelism, has_frames=self._has_frames):
-            packets = compile_plan(session, self.plan, self._new_run(), self._group_keys, self._folder)
+            packets = compile_plan(session, self.plan, self._run, self._group_keys, self._folder)
             return (
                 packets.writeStream.queryName(self._name.replace("`", "'"))
                 .foreachBatch(self._batches.function(is_remote=is_remote(session)))
@@ -160,9 +177,6 @@ class SparkJob:
                 .trigger(**self._trigger())
                 .start()
             )
-
-    def _new_run(self) -> RunOfJob:
-        return RunOfJob(self._job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()))
 
     def _trigger(self) -> dict[str, Any]:
         if self._options.trigger == "availableNow" or (self._workers_read and self._ends_by_itself()):
@@ -247,6 +261,19 @@ class SparkJob:
             self._query.start()
             self._query.supervise(self._await_query)
             self._save_end()
+
+    def _close_functions(self) -> None:
+        """Make one more batch, in which every subtask closes its functions."""
+        before = self._batches.last_batch
+        places = product(range(self.plan.num_stages), range(self.plan.parallelism))
+        self.spool.write({Target(stage, subtask): [Closing()] for stage, subtask in places})
+        self._await(lambda: self._batches.last_batch > before and self._query.is_idle)
+
+    def _await(self, is_done: Callable[[], bool]) -> None:
+        """Wait for what is about to happen, but not for long: a stop must not hang."""
+        deadline = time.monotonic() + _STOP_SECONDS
+        while self._query.is_active and not is_done() and time.monotonic() < deadline:
+            time.sleep(_SHORT_SECONDS)
 
     def _save_end(self) -> None:
         """From now on the checkpoint is that of a job that has ended."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -21,15 +20,17 @@ class LiveQuery:
         self._start = start
         self._folder = folder
         self._query: Any = None
-        self._stopping = threading.Event()
+        self.is_stopping = False
+        """Whether the query was told to stop: then it may say that it failed."""
 
     @property
     def is_active(self) -> bool:
         return self._query is not None and bool(self._query.isActive)
 
     @property
-    def is_stopping(self) -> bool:
-        return self._stopping.is_set()
+    def is_idle(self) -> bool:
+        """Whether the query waits for data: no batch runs, and none is about to."""
+        return self.is_active and not self._query.status["isDataAvailable"]
 
     @property
     def last_progress(self) -> Any:
@@ -63,11 +64,6 @@ class LiveQuery:
         except Exception:
             if not self.is_stopping:
                 raise
-
-    def stop(self) -> None:
-        """Stop at once: the batch that runs is interrupted, and done again by whoever goes on from the checkpoint."""
-        self._stopping.set()
-        self.end()
 
     def end(self) -> None:
         """Stop the query, if it runs."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from typing import Any, Final
@@ -24,7 +25,6 @@ SETTINGS: Final = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
 """Session settings that the runtime needs, set while a query starts."""
 
@@ -50,6 +50,9 @@ def get_session(spark: Any, parallelism: int) -> SparkSession:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.log.level", "ERROR")
     )
+    if hasattr(socket, "AF_UNIX"):
+        # Each of the many short messages between Spark and its Python workers comes sooner.
+        builder = builder.config("spark.python.unix.domain.socket.enabled", "true")
     for name, value in json.loads(os.environ.get("TIDEGATE_CONF", "{}")).items():
         builder = builder.config(name, value)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)

@@ -33,7 +33,14 @@ class SinkBatches:
         self._from_server: BatchFolder | None = None
         self._lock = threading.Lock()
         self._is_open = False
-        self.is_stopping = False
+        self._is_stopping = False
+        self.is_running = False
+        """Whether a batch runs whose results the sinks have not been given."""
+
+    @property
+    def last_batch(self) -> int:
+        """The last batch that the sinks were given, -1 before any."""
+        return self._states.last_batch
 
     def open(self) -> None:
         if not self._is_open:
@@ -47,11 +54,17 @@ class SinkBatches:
                 self._sinks.close()
             self._is_open = False
 
+    def refuse_more(self) -> None:
+        """Give the sinks no further batch. When this returns they have all of a batch, or nothing."""
+        with self._lock:
+            self._is_stopping = True
+
     def function(self, *, is_remote: bool) -> Callable[[DataFrame, int], None]:
         """What Spark calls with each batch. A Connect server cannot call into this process, so it writes files."""
         if not is_remote:
             return lambda rows, batch_id: self._write(self._collect(rows, batch_id), batch_id)
         self._from_server = BatchFolder(self._folder / "batches")
+        self.is_running = True
         self.take()
         return self._from_server.writer()
 
@@ -66,17 +79,19 @@ class SinkBatches:
 
         Spark knows an interrupt by a pattern in the message, and long messages overflow its stack.
         """
+        self.is_running = True
         try:
             return sink_rows(rows)
         except Exception:
-            if not self.is_stopping:
+            if not self._is_stopping:
                 raise
-            raise ClosedError(f"batch {batch_id}: the job has stopped. {_INTERRUPT}") from None
+            raise _stopped(batch_id) from None
 
     def _write(self, rows: Sequence[SinkRow], batch_id: int) -> None:
         with self._lock:
-            if not self._is_open:
-                raise ClosedError(f"batch {batch_id}: the job has stopped")
+            if self._is_stopping or not self._is_open:
+                raise _stopped(batch_id)
+            self.is_running = False
             if batch_id <= self._states.last_batch:
                 self._sinks.restore(self._states.before(batch_id))
             self._sinks.begin_batch(batch_id)
@@ -87,3 +102,7 @@ class SinkBatches:
             )
             self._sinks.commit_batch(batch_id)
             self._states.save(batch_id, self._sinks.snapshot())
+
+
+def _stopped(batch_id: int) -> ClosedError:
+    return ClosedError(f"batch {batch_id}: the job has stopped. {_INTERRUPT}")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import signal
+import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from types import TracebackType
 from typing import Any, ClassVar, Final
 
 import cloudpickle
@@ -94,8 +97,23 @@ class PacketStream(DataSource):
         return ROW_SCHEMA
 
     def streamReader(self, schema: Any) -> PacketStreamReader:  # noqa: N802
+        _end_with_the_query()
         reader: PacketStreamReader = cloudpickle.loads(base64.b64decode(self.options["reader"]))
         return reader
+
+
+def _end_with_the_query() -> None:
+    """Spark plans batches in a process of its own: let it end when the query does, without a word.
+
+    It hears Ctrl-C too, and finds its connection broken when Spark is gone before it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.excepthook = _tell
+
+
+def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if not issubclass(kind, ConnectionError):
+        sys.__excepthook__(kind, error, trace)
 
 
 def stream_of(session: SparkSession, reader: PacketStreamReader) -> DataFrame:

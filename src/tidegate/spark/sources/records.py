@@ -17,8 +17,8 @@ from tidegate.engine.plan import PhysicalPlan, PlannedLane, PlannedSource, Readi
 from tidegate.engine.record_columns import SEQUENCE
 from tidegate.engine.row_reader import RowReader
 from tidegate.errors import UnsupportedError
-from tidegate.spark.state.archives import forget_archives
 from tidegate.spark.wire.packets import packet_rows, record_batch
+from tidegate.spark.worker import prepare_worker
 
 _CHANNELS: Final = pa.dictionary(pa.int32(), pa.string())
 
@@ -34,7 +34,7 @@ class PacketMaker:
         self._group_keys = tuple(group_keys)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_archives()
+        prepare_worker()
         for messages in self._reader(batches):
             yield record_batch(packet_rows(messages, self._group_keys))
 

@@ -27,7 +27,6 @@ class Spool:
     """Writes files, numbered in order. The query deletes them when their batches are done.
 
     A file may come with a note of its writer, as plain data. The note counts if and only if the file does: it is in it.
-    The last file with a note is never deleted, so that the next writer finds the note, and the next number.
     """
 
     def __init__(self, folder: Path, group_keys: Sequence[int]) -> None:

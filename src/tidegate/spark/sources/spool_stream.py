@@ -25,7 +25,10 @@ class _Files(InputPartition):
 
 
 class SpoolStreamReader(PacketStreamReader):
-    """Reads the files of a spool in order, and deletes those whose batches are done, but for the last note."""
+    """Reads the files of a spool in order, and deletes those whose batches are done.
+
+    The last file and the last with a note stay: so no number is given twice, and the next writer finds the note.
+    """
 
     counts = "spool"
 
@@ -57,7 +60,8 @@ class SpoolStreamReader(PacketStreamReader):
 
     def done(self, end: Positions) -> None:
         files = spooled(Path(self._folder))
-        last_note = max((number for number, path in files if is_noted(path)), default=-1)
+        noted = [number for number, path in files if is_noted(path)]
+        staying = {*noted[-1:], *(number for number, _ in files[-1:])}
         for number, path in files:
-            if number < end[_FILES] and number != last_note:
+            if number < end[_FILES] and number not in staying:
                 path.unlink(missing_ok=True)

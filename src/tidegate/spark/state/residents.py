@@ -19,7 +19,7 @@ import cloudpickle
 from tidegate.core.columnar.pane_log import Blobs
 from tidegate.core.columnar.table_cache import TableCache
 from tidegate.engine.functions import SubtaskFunctions
-from tidegate.engine.messages import Message
+from tidegate.engine.messages import Closing, Message
 from tidegate.engine.plan import PhysicalPlan
 from tidegate.engine.program import check_stage_formats, stage_formats
 from tidegate.engine.subtask import Outbox, Subtask
@@ -69,14 +69,15 @@ class Resident:
         self.used_at = time.monotonic()
         self._time.now = now
         subtask = self._on(blobs)
+        messages = list(messages)
         sent = subtask.run(messages)
         self._save(subtask, blobs)
-        if subtask.has_ended:
+        if subtask.has_ended or any(isinstance(message, Closing) for message in messages):
             self.close()
         return sent
 
     def close(self) -> None:
-        """The input has ended, or another run begins: functions are closed."""
+        """The input has ended, this run stops, or another begins: functions are closed."""
         if self._subtask is not None:
             self._subtask.close()
             self._subtask = None

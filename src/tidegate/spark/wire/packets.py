@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tidegate.core.columnar.pane_log import decode_table, encode_in_parts
 from tidegate.engine.messages import (
+    Closing,
     Element,
     Ended,
     Joined,
@@ -38,7 +39,7 @@ _VERSION: Final = 2
 _HEAD: Final = struct.Struct("<BBI")
 _MANY: Final = 0
 _ARROW_ROW: Final = pa.schema([("stage", pa.int32()), ("gid", pa.int32()), ("payload", pa.binary())])
-_KINDS: Final[tuple[type[Message], ...]] = (Element, Moved, Joined, Summary, Tick, Ended, Report)
+_KINDS: Final[tuple[type[Message], ...]] = (Element, Moved, Joined, Summary, Tick, Ended, Closing, Report)
 """Messages by the number that stands for their kind in a packet of many."""
 _TABLES: Final[tuple[type[Records | Partials | Results], ...]] = (Records, Partials, Results)
 """Messages with a table; the number of a kind is behind that of packets of many."""

@@ -34,8 +34,8 @@ from tidegate.engine.messages import Element, Message, Results
 from tidegate.engine.order import place_of
 from tidegate.engine.plan import SINKS, PhysicalPlan
 from tidegate.errors import InvalidTypeError, InvalidValueError
-from tidegate.spark.state.archives import forget_archives
 from tidegate.spark.wire.packets import unpack
+from tidegate.spark.worker import prepare_worker
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _TIME: Final = pa.timestamp("us", "UTC")
@@ -84,7 +84,7 @@ class ResultColumns:
 
     def unpack(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Results from packets."""
-        forget_archives()
+        prepare_worker()
         for batch in batches:
             for stage, payload in zip(
                 batch.column("stage").to_pylist(), batch.column("payload").to_pylist(), strict=True

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tidegate.spark.query.session import get_session
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
+    from tidegate.spark.query.session import get_session
+
     # Workers find the classes of the tests by name.
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[1])
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     session = get_session(None, 2)
     yield session
