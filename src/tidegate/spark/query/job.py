@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -42,6 +42,8 @@ _READ_SECONDS: Final = 0.2
 _SHORT_SECONDS: Final = 0.01
 _STOP_SECONDS: Final = 10.0
 """How long a stop waits for functions to be closed, and for a batch to be committed."""
+_GRACE_SECONDS: Final = 2.0
+"""How long a stop waits for the end of a batch before it interrupts it."""
 
 
 def wall_clock() -> int:
@@ -123,17 +125,21 @@ class SparkJob:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def stop(self) -> None:
-        """Stop at once: the batch that runs is interrupted, and done again by whoever goes on from the checkpoint.
+        """Stop soon: a batch that is about to end may do so, and then functions are closed.
 
-        One whose results the sinks have is let through first. Between two batches functions are closed.
+        One that goes on is interrupted, and done again by whoever goes on from the checkpoint, unless the sinks have
+        its results: then it is let through first.
         """
         with self._ending:
-            if self._query.is_idle:
-                self._close_functions()
             self._query.is_stopping = True
-            self._batches.refuse_more()
-            self._await(lambda: self._query.is_idle or self._batches.is_running)
-            self._query.end()
+            try:
+                self._await(lambda: self._query.is_idle, _GRACE_SECONDS)
+                if self._query.is_idle:
+                    self._close_functions()
+                self._batches.refuse_more()
+                self._await(lambda: self._query.is_idle or self._batches.is_running)
+            finally:
+                self._query.end()
 
     def drain(self) -> None:
         self._is_draining = True
@@ -238,10 +244,16 @@ class SparkJob:
         if self.plan.needs_clock:
             for subtask in range(self.plan.parallelism):
                 messages[Target(0, subtask)].append(Tick())
-        self.spool.write(messages, feeder.snapshot())
+        self._write(messages, feeder.snapshot())
 
     def _tell_everybody(self, message: Message) -> None:
-        self.spool.write({Target(0, subtask): [message] for subtask in range(self.plan.parallelism)})
+        self._write({Target(0, subtask): [message] for subtask in range(self.plan.parallelism)})
+
+    def _write(self, messages: Mapping[Target, Sequence[Message]], offsets: Any = None) -> None:
+        """Put messages into the spool; nothing comes behind a stop."""
+        with self._ending:
+            if not self._query.is_stopping:
+                self.spool.write(messages, offsets)
 
     # Ending
 
@@ -268,10 +280,12 @@ class SparkJob:
         places = product(range(self.plan.num_stages), range(self.plan.parallelism))
         self.spool.write({Target(stage, subtask): [Closing()] for stage, subtask in places})
         self._await(lambda: self._batches.last_batch > before and self._query.is_idle)
+        if not self._query.is_active:
+            self._query.raise_failure()
 
-    def _await(self, is_done: Callable[[], bool]) -> None:
+    def _await(self, is_done: Callable[[], bool], seconds: float = _STOP_SECONDS) -> None:
         """Wait for what is about to happen, but not for long: a stop must not hang."""
-        deadline = time.monotonic() + _STOP_SECONDS
+        deadline = time.monotonic() + seconds
         while self._query.is_active and not is_done() and time.monotonic() < deadline:
             time.sleep(_SHORT_SECONDS)
 

@@ -29,8 +29,9 @@ class LiveQuery:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the query waits for data: no batch runs, and none is about to."""
-        return self.is_active and not self._query.status["isDataAvailable"]
+        """Whether the query waits for data: no batch runs, and none is being made."""
+        status = self._query.status if self.is_active else {}
+        return bool(status) and not status["isDataAvailable"] and not status["isTriggerActive"]
 
     @property
     def last_progress(self) -> Any:
@@ -49,6 +50,10 @@ class LiveQuery:
         error = self._query.exception()
         if error is not None:
             raise error
+
+    def raise_failure(self) -> None:
+        """Raise what the query died of, as our errors say it."""
+        self._persevere(self.check)
 
     def process_all(self) -> None:
         """Wait until everything that is there has been processed."""
