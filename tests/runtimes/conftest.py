@@ -19,7 +19,7 @@ class Runtime:
 
     def __init__(self, name: str, spark: Any = None) -> None:
         self.name = name
-        self._spark = spark
+        self.spark = spark
 
     @property
     def is_spark(self) -> bool:
@@ -27,13 +27,13 @@ class Runtime:
 
     def is_idle(self) -> bool:
         """Whether no query has anything to do; what is local is between two batches all the time."""
-        return not self.is_spark or not any(query.status["isDataAvailable"] for query in self._spark.streams.active)
+        return not self.is_spark or not any(query.status["isDataAvailable"] for query in self.spark.streams.active)
 
     def environment(self, checkpoint: Path | None = None, parallelism: int = 2) -> StreamExecutionEnvironment:
         where = None if checkpoint is None else str(checkpoint)
         if self.is_spark:
             return StreamExecutionEnvironment.get_execution_environment(
-                self._spark, parallelism=parallelism, checkpoint=where
+                self.spark, parallelism=parallelism, checkpoint=where
             )
         return StreamExecutionEnvironment.get_execution_environment(
             runtime="local", parallelism=parallelism, checkpoint=where

@@ -286,7 +286,7 @@ class DataStream:
         return self.set_parallelism(1)
 
     def set_max_parallelism(self, max_parallelism: int) -> DataStream:
-        """Accepted for Flink's sake: parallelism is fixed for a checkpoint."""
+        """Accepted for Flink's sake: that of the environment counts for all operators."""
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> DataStream:

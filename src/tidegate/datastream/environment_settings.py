@@ -72,9 +72,13 @@ class EnvironmentSettings:
         return self._parallelism
 
     def set_max_parallelism(self, max_parallelism: int) -> Self:
-        """Accepted for Flink's sake: parallelism is fixed for a checkpoint."""
+        """The number of groups that keys belong to, fixed for a checkpoint: parallelism cannot become higher."""
         self._config.set_max_parallelism(max_parallelism)
         return self
+
+    def _max_parallelism(self) -> int | None:
+        chosen = self._config.get_max_parallelism()
+        return chosen if chosen > 0 else None
 
     def get_max_parallelism(self) -> int:
         return self._config.get_max_parallelism()

@@ -263,6 +263,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             auto_watermark_interval=self._config.get_auto_watermark_interval(),
             time_characteristic=self._time,
             job_parameters=self._config.get_global_job_parameters(),
+            max_parallelism=self._max_parallelism(),
         )
 
     def _spark_options(self) -> Any:
@@ -275,6 +276,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             auto_watermark_interval=self._config.get_auto_watermark_interval(),
             time_characteristic=self._time,
             job_parameters=self._config.get_global_job_parameters(),
+            max_parallelism=self._max_parallelism(),
             clock=self._clock or wall_clock,
         )
 

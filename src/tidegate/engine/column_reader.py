@@ -14,7 +14,7 @@ from tidegate.core.columnar.columnar_windows import ColumnarSpec
 from tidegate.core.columnar.groups import Groups
 from tidegate.core.columnar.partials import Partials as PartialAggregates
 from tidegate.core.columnar.slices import Slices
-from tidegate.core.key.key_groups import key_groups
+from tidegate.core.key.key_groups import KeyGroups
 from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
 from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.engine.messages import Message, Partials, Records, Summary, Target, Tick
@@ -53,6 +53,7 @@ class ColumnReader:
         """`has_sequence` None stands for a source that has one where records are needed."""
         self._uid = source.uid
         self._count = source.parallelism
+        self._groups = KeyGroups(plan.max_parallelism, source.parallelism)
         ((_, assign),) = plan.readers(source)
         assert isinstance(assign, PlannedLane)
         self.time_column = _time_column(assign)
@@ -123,7 +124,7 @@ class ColumnReader:
     def _parts(self, route: _Route, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """The share of each subtask."""
         keys = Groups.of(table, route.key_names)
-        subtasks = key_groups(keys.distinct, route.key_names, self._count)
+        subtasks = self._groups.subtasks_of(keys.distinct, route.key_names)
         if route.takes_partials:
             assert route.partials is not None
             assert route.slices is not None

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, Protocol
 import pyarrow as pa
 
 from tidegate.core.key.hashing import stable_hash
+from tidegate.core.key.key_groups import KeyGroups
 from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
 from tidegate.engine.messages import Element, Message, Moved, Order, Port, Results, Target
 from tidegate.errors import InvalidValueError, TidegateError, UserCodeError
@@ -59,7 +60,7 @@ Choice = tuple[Any, Sequence[Target]]
 class Exchange:
     """Sends the elements of a channel to the subtasks that the partitioning says, watermarks and statuses to all.
 
-    `subtask` is the number of the one that sends. `turn` says whose turn it is where elements go in turn; it is part of
+    `subtask` is the number of the one that sends, `max_parallelism` the number of key groups. `turn` says whose turn it is where elements go in turn; it is part of
     the state, so that where a batch is cut does not change where elements go.
     """
 
@@ -73,12 +74,14 @@ class Exchange:
         *,
         subtask: int,
         reader: str,
+        max_parallelism: int,
     ) -> None:
         self._sender = sender
         self._targets = tuple(targets)
         self._port = port
         self._channel = channel
         self._reader = reader
+        self._groups = KeyGroups(max_parallelism, len(targets))
         self.turn = stable_hash(channel) % len(targets)
         self._choose = self._chooser(partitioning, subtask)
 
@@ -116,13 +119,13 @@ class Exchange:
                 return lambda _: (None, mine)
 
     def _by_key(self, selector: Callable[[Any], Any]) -> Callable[[Any], Choice]:
-        single = [(target,) for target in self._targets]
-        count = len(single)
+        groups = self._groups
+        holders = [(self._targets[groups.subtask_of_group(group)],) for group in range(groups.count)]
 
         def choose(value: Any) -> Choice:
             try:
                 key = selector(value)
-                return key, single[stable_hash(key) % count]
+                return key, holders[groups.group_of(key)]
             except Exception as error:
                 self._fail("the key selector", error, value)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tidegate.core.function.fields import FieldKey
+from tidegate.core.key.key_groups import default_key_groups
 from tidegate.core.source.column_source import ColumnSource
 from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
 from tidegate.engine.entries import ColumnTask, Readers, column_tasks
@@ -52,6 +53,8 @@ class PlanOptions:
 
     auto_watermark_interval: int = 200
     job_parameters: Mapping[str, str] = field(default_factory=dict)
+    max_parallelism: int | None = None
+    """The number of key groups; None for a number that leaves room for a higher parallelism."""
     reads_columns: bool = True
     """Whether the runtime has workers that read sources as columns."""
     has_micro_batches: bool = True
@@ -73,6 +76,7 @@ class _Lowering:
         self._graph = graph
         self._options = options
         self._readers = _readers_of(graph)
+        self._max_parallelism = self._key_groups()
         self._planned: dict[int, Planned] = {}
         self._edges: list[Edge] = []
         self._column_tasks: dict[int, ColumnTask] = {}
@@ -95,6 +99,7 @@ class _Lowering:
             tuple(self._edges),
             num_stages=max(node.stage for node in nodes) + 1,
             parallelism=max([self._graph.default_parallelism, *(node.parallelism for node in nodes)]),
+            max_parallelism=self._max_parallelism,
             auto_watermark_interval=self._options.auto_watermark_interval,
             needs_clock=self._needs_clock(),
             probes_every_batch=self._options.has_micro_batches and self._options.auto_watermark_interval <= TICK_MILLIS,
@@ -147,6 +152,8 @@ class _Lowering:
         # Results on columns have their types already.
         output_type = None if is_on_columns else node.output_type
         state_format = spec.state_format()
+        if state_format is not None:
+            state_format = state_format.with_fixed(max_parallelism=self._max_parallelism)
         if state_format is not None and not is_on_columns:
             state_format = state_format.with_fixed(key=_described_key(node))
         return PlannedTask(
@@ -233,6 +240,17 @@ class _Lowering:
 
     def _parallelism(self, node: Node) -> int:
         return self._graph.given_parallelism.get(node.number, self._graph.default_parallelism)
+
+    def _key_groups(self) -> int:
+        """The number of key groups, which no operator may have more subtasks than."""
+        given = self._graph.given_parallelism.values()
+        highest = max([self._graph.default_parallelism, *given])
+        chosen = self._options.max_parallelism
+        if chosen is not None and chosen < highest:
+            raise InvalidValueError(
+                f"set_max_parallelism: {chosen} is less than the parallelism {highest}; give at least that"
+            )
+        return chosen or default_key_groups(highest)
 
     def _needs_clock(self) -> bool:
         specs = [node.spec for node in self._graph.nodes if isinstance(node, OperatorNode)]

@@ -138,12 +138,16 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class PhysicalPlan:
-    """What runs. `parallelism` is the number of subtasks of every stage; an operator may be in only some of them."""
+    """What runs. `parallelism` is the number of subtasks of every stage; an operator may be in only some of them.
+
+    `max_parallelism` is the number of key groups, which subtasks share between them.
+    """
 
     nodes: tuple[Planned, ...]
     edges: tuple[Edge, ...]
     num_stages: int
     parallelism: int
+    max_parallelism: int
     auto_watermark_interval: int = 200
     """In milliseconds; 0 for no periodic emission."""
     needs_clock: bool = False

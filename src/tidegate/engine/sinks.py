@@ -11,7 +11,7 @@ from tidegate.core.operator.operator import OperatorContext
 from tidegate.core.operator.outputs import OperatorOutput
 from tidegate.core.operator.sink import SinkOperator, SinkSpec
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.time.millis import Clock
+from tidegate.core.time.millis import MAX_TIME, Clock
 from tidegate.core.watermark.records import Progress, Watermark
 from tidegate.engine.channels import ChannelValve, channel_name, expected_channels, expected_channels_in
 from tidegate.engine.functions import copy_for_subtask
@@ -65,7 +65,7 @@ class Sinks:
         for item, subtask in sorted(ordered, key=lambda pair: place_of(pair[0])):
             self.current_order = item.order
             assert isinstance(item.port, int)
-            self._sinks[self._plan.edges[item.port].target].instance(subtask).process(item)
+            self._sinks[self._plan.edges[item.port].target].process(item, subtask)
 
     def snapshot(self) -> Snapshot:
         return make_snapshot(
@@ -117,8 +117,18 @@ class _Sink:
             channels = expected_channels(edges, plan) if self._is_shared else expected_channels_in(edges, plan, subtask)
             self.instances.append(_SinkInstance(operator, ChannelValve(channels), plan))
 
-    def instance(self, subtask: int) -> _SinkInstance:
-        return self.instances[0 if self._is_shared else subtask]
+    def process(self, message: OrderedMessage, subtask: int) -> None:
+        self.instances[0 if self._is_shared else subtask].process(message)
+        if isinstance(message, Moved) and message.progress == Watermark.MAX:
+            self._end_unfed()
+
+    def _end_unfed(self) -> None:
+        """Time ends in subtasks that no channel came to when it has in all others."""
+        fed = [instance for instance in self.instances if instance.is_fed]
+        if all(instance.operator.watermark == MAX_TIME for instance in fed):
+            for instance in self.instances:
+                if not instance.is_fed and instance.operator.watermark != MAX_TIME:
+                    instance.operator.process_watermark(Watermark.MAX)
 
     def snapshot(self) -> list[Snapshot]:
         return [instance.snapshot() for instance in self.instances]
@@ -138,6 +148,11 @@ class _SinkInstance:
         self.operator = operator
         self._channels = channels
         self._plan = plan
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether any channel comes here."""
+        return bool(self._channels.names)
 
     def process(self, message: OrderedMessage) -> None:
         assert isinstance(message.port, int)

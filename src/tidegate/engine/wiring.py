@@ -282,6 +282,7 @@ class Wiring:
             channel,
             subtask=self._subtask,
             reader=reader.name,
+            max_parallelism=self._plan.max_parallelism,
         )
         place = (self._plan.place(edge), channel)
         exchange.turn = self._turns.get(place, exchange.turn)

@@ -40,10 +40,15 @@ class LocalOptions:
     auto_watermark_interval: int = 200
     time_characteristic: TimeCharacteristic = TimeCharacteristic.EventTime
     job_parameters: Mapping[str, str] = field(default_factory=dict)
+    max_parallelism: int | None = None
 
     def plan_options(self) -> PlanOptions:
         return PlanOptions(
-            self.auto_watermark_interval, self.job_parameters, reads_columns=False, has_micro_batches=False
+            self.auto_watermark_interval,
+            self.job_parameters,
+            self.max_parallelism,
+            reads_columns=False,
+            has_micro_batches=False,
         )
 
 

@@ -36,6 +36,8 @@ class KeptLog:
         *lines, rest = content[len(self._title) :].split(b"\n")
         entries = [self._entry(line, number) for number, line in enumerate(lines, 2)]
         if rest:
+            if _line(rest[9:-1])[:-1] == rest[:-1]:
+                raise damaged(self.path, f"line {len(lines) + 2}: it does not end as a line does")
             write_whole(self.path, content[: len(content) - len(rest)])
         return entries
 
@@ -49,17 +51,20 @@ class KeptLog:
             if is_new:
                 file.write(self._title)
             for entry in entries:
-                data = json.dumps(entry).encode()
-                file.write(b"%08x %s\n" % (zlib.crc32(data), data))
+                file.write(_line(json.dumps(entry).encode()))
             flush_to_disk(file)
         if is_new:
             flush_folder(self.path.parent)
 
     def _entry(self, line: bytes, number: int) -> Any:
-        checksum, _, data = line.partition(b" ")
+        data = line[9:]
         try:
-            if int(checksum, 16) != zlib.crc32(data):
+            if _line(data)[:-1] != line:
                 raise ValueError("it does not have its checksum")
             return json.loads(data)
         except ValueError as error:
             raise damaged(self.path, f"line {number}: {error}") from error
+
+
+def _line(data: bytes) -> bytes:
+    return b"%08x %s\n" % (zlib.crc32(data), data)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tidegate.core.key.hashing import stable_hash
-from tidegate.core.key.key_groups import key_group
+from tidegate.core.key.key_groups import KeyGroups
 
 
 class Place(NamedTuple):
@@ -108,4 +108,4 @@ def test_the_hash_does_not_change_with_versions() -> None:
 
 @pytest.mark.parametrize("parallelism", [1, 2, 7])
 def test_keys_are_spread_over_all_subtasks(parallelism: int) -> None:
-    assert {key_group(f"key {n}", parallelism) for n in range(100)} == set(range(parallelism))
+    assert {KeyGroups(128, parallelism).subtask_of(f"key {n}") for n in range(100)} == set(range(parallelism))

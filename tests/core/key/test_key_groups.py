@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -12,23 +13,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.core.key.key_groups import key_group, key_groups
+from tidegate.core.key.key_groups import KeyGroups, default_key_groups
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(max_size=40)
+
+
+def subtasks(keys: Iterable[Any], parallelism: int) -> list[int]:
+    groups = KeyGroups(128, parallelism)
+    return [groups.subtask_of(key) for key in keys]
+
+
+@given(st.integers(1, 300), st.data())
+def test_every_subtask_holds_neighbours_and_about_as_many_as_the_others(count: int, data: st.DataObject) -> None:
+    parallelism = data.draw(st.integers(1, count))
+    holders = [KeyGroups(count, parallelism).subtask_of_group(group) for group in range(count)]
+    assert holders == sorted(holders)
+    assert set(holders) == set(range(parallelism))
+    assert max(Counter(holders).values()) - min(Counter(holders).values()) <= 1
+
+
+@pytest.mark.parametrize(("parallelism", "groups"), [(1, 128), (85, 128), (86, 256), (30_000, 32_768)])
+def test_there_is_room_for_a_higher_parallelism(parallelism: int, groups: int) -> None:
+    assert default_key_groups(parallelism) == groups
 
 
 @pytest.mark.parametrize("groups", [1, 2, 7, 128])
 @given(st.lists(st.one_of(st.none(), INTEGERS)))
 def test_columns_of_integers_have_the_groups_of_their_values(groups: int, values: list[int | None]) -> None:
     table = pa.table({"k": pa.array(values, pa.int64())})
-    assert key_groups(table, ["k"], groups).tolist() == [key_group(value, groups) for value in values]
+    assert KeyGroups(128, groups).subtasks_of(table, ["k"]).tolist() == subtasks(values, groups)
 
 
 @given(st.lists(st.one_of(st.none(), TEXTS)))
 def test_columns_of_texts_have_the_groups_of_their_values(values: list[str | None]) -> None:
     table = pa.table({"k": pa.array(values, pa.string())})
-    assert key_groups(table, ["k"], 7).tolist() == [key_group(value, 7) for value in values]
+    assert KeyGroups(128, 7).subtasks_of(table, ["k"]).tolist() == subtasks(values, 7)
 
 
 @given(st.lists(st.tuples(st.one_of(st.none(), TEXTS), INTEGERS)))
@@ -36,7 +56,7 @@ def test_several_columns_have_the_groups_of_tuples(rows: list[tuple[str | None, 
     table = pa.table(
         {"a": pa.array([row[0] for row in rows], pa.string()), "b": pa.array([row[1] for row in rows], pa.int64())}
     )
-    assert key_groups(table, ["a", "b"], 5).tolist() == [key_group(row, 5) for row in rows]
+    assert KeyGroups(128, 5).subtasks_of(table, ["a", "b"]).tolist() == subtasks(rows, 5)
 
 
 @pytest.mark.parametrize(
@@ -55,17 +75,17 @@ def test_several_columns_have_the_groups_of_tuples(rows: list[tuple[str | None, 
 def test_columns_of_any_type_have_the_groups_of_their_values(values: list[Any], kind: pa.DataType) -> None:
     array = pa.array(values, kind.value_type).dictionary_encode() if pa.types.is_dictionary(kind) else None
     table = pa.table({"k": pa.array(values, kind) if array is None else array})
-    assert key_groups(table, ["k"], 64).tolist() == [key_group(value, 64) for value in values]
+    assert KeyGroups(128, 64).subtasks_of(table, ["k"]).tolist() == subtasks(values, 64)
 
 
 def test_a_part_of_a_column_has_the_groups_of_its_values() -> None:
     table = pa.table({"k": ["a", "bb", "ccc", None, "e"]}).slice(1, 3)
-    assert key_groups(table, ["k"], 64).tolist() == [key_group(value, 64) for value in ("bb", "ccc", None)]
+    assert KeyGroups(128, 64).subtasks_of(table, ["k"]).tolist() == subtasks(("bb", "ccc", None), 64)
 
 
 @pytest.mark.parametrize("groups", [2, 3, 8])
 @pytest.mark.parametrize("pattern", ["user-{:06d}", "{}", "k{}"])
 def test_keys_are_spread_evenly(groups: int, pattern: str) -> None:
-    counts = Counter(key_group(pattern.format(number), groups) for number in range(3_000))
+    counts = Counter(KeyGroups(groups, groups).group_of(pattern.format(number)) for number in range(3_000))
     assert len(counts) == groups
     assert max(counts.values()) < 1.2 * min(counts.values())

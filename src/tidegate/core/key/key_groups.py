@@ -1,12 +1,13 @@
 """Which subtask holds a key: the one rule, for single keys and for columns of them.
 
-Keys belong to key groups, whose number is fixed with the state. A group is the unit that moves when a job goes on with
-another parallelism; today every subtask is one group.
+Keys belong to key groups, whose number is fixed with the state: it is the highest parallelism that a job can have.
+Every subtask holds groups that are neighbours, so that with another parallelism whole groups move.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -17,23 +18,48 @@ from tidegate.core.key.hashing import stable_hash
 
 Hashes = npt.NDArray[np.uint32]
 
+_FEWEST: Final = 128
+_MOST: Final = 32768
 _NULL: Final = stable_hash(None)
 
 
-def key_group(key: Any, groups: int) -> int:
-    """The key group of a key, from 0 on.
+@dataclass(frozen=True, slots=True)
+class KeyGroups:
+    """Key groups, and the subtasks that hold them.
 
-    >>> key_group("ann", 4) == key_group("ann", 4)
+    >>> KeyGroups(128, 2).subtask_of("ann") in (0, 1)
     True
+    >>> [KeyGroups(4, 2).subtask_of_group(group) for group in range(4)]
+    [0, 0, 1, 1]
     """
-    return stable_hash(key) % groups
+
+    count: int
+    parallelism: int
+
+    def group_of(self, key: Any) -> int:
+        return stable_hash(key) % self.count
+
+    def subtask_of_group(self, group: int) -> int:
+        return group * self.parallelism // self.count
+
+    def subtask_of(self, key: Any) -> int:
+        return self.subtask_of_group(self.group_of(key))
+
+    def subtasks_of(self, keys: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The subtask of each row: that of the value of its key column, or of the tuple of its key columns."""
+        hashes = [_hashes(keys[name].combine_chunks()) for name in names]
+        total = hashes[0] if len(hashes) == 1 else _tuple_hashes(hashes)
+        return (total % np.uint32(self.count)).astype(np.int64) * self.parallelism // self.count
 
 
-def key_groups(keys: pa.Table, names: Sequence[str], groups: int) -> npt.NDArray[np.int64]:
-    """The key group of each row: that of the value of its key column, or of the tuple of its key columns."""
-    hashes = [_hashes(keys[name].combine_chunks()) for name in names]
-    total = hashes[0] if len(hashes) == 1 else _tuple_hashes(hashes)
-    return (total % np.uint32(groups)).astype(np.int64)
+def default_key_groups(parallelism: int) -> int:
+    """How many key groups there are where nobody says: room for growth, as in Flink.
+
+    >>> default_key_groups(2), default_key_groups(100)
+    (128, 256)
+    """
+    half_more = parallelism + parallelism // 2
+    return min(max(1 << (half_more - 1).bit_length(), _FEWEST), _MOST)
 
 
 def _hashes(column: pa.Array) -> Hashes:

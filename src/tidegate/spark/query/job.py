@@ -61,9 +61,10 @@ class SparkOptions:
     time_characteristic: TimeCharacteristic = TimeCharacteristic.EventTime
     job_parameters: Mapping[str, str] = field(default_factory=dict)
     clock: Clock = wall_clock
+    max_parallelism: int | None = None
 
     def plan_options(self) -> PlanOptions:
-        return PlanOptions(self.auto_watermark_interval, self.job_parameters)
+        return PlanOptions(self.auto_watermark_interval, self.job_parameters, self.max_parallelism)
 
 
 class SparkJob:

@@ -31,6 +31,8 @@ _NAME: Final = "subtask"
 """The blob with everything of a subtask that is not in blobs of its own."""
 _HEAD: Final = struct.Struct("<16sq")
 """Who saved a subtask last, and how many batches it had seen by then."""
+_NUM_SAVERS: Final = 64
+"""How many of those who saved a subtask are remembered; one that is not opens its functions anew."""
 _FORGET_SECONDS: Final = 600.0
 """Residents that were not needed for so long belong to a job that is over."""
 
@@ -59,6 +61,7 @@ class Resident:
         self._time = BatchTime()
         self._saver = uuid.uuid4().bytes
         self._num_batches = -1
+        self._savers: dict[bytes, int] = {}
         self._subtask: Subtask | None = None
         self._state = BlobState(tables)
         self._renew_functions()
@@ -89,12 +92,13 @@ class Resident:
         if self._subtask is not None and (saver, num_batches) == (self._saver, self._num_batches):
             self._state.begin(blobs)
             return self._subtask
+        saved = {} if data is None else decode_blob(data[_HEAD.size :], _NAME)
+        self._savers = saved.get("savers", {})
         if self._subtask is not None:
             self._subtask.discard()
-            if num_batches <= self._num_batches:
-                # What this one did in its last batch does not count: so neither do its functions.
-                self._renew_functions()
-        saved = {} if data is None else decode_blob(data[_HEAD.size :], _NAME)
+        if self._num_batches >= 0 and self._savers.get(self._saver) != self._num_batches:
+            # What this one did in its last batch does not count: so neither do its functions.
+            self._renew_functions()
         check_stage_formats(saved.get("formats", {}), self._plan, self._stage)
         self._state = BlobState(self._tables, saved.get("stores"))
         self._state.begin(blobs)
@@ -107,13 +111,16 @@ class Resident:
 
     def _save(self, subtask: Subtask, blobs: Blobs) -> None:
         snapshot = subtask.snapshot()
+        self._num_batches += 1
+        self._savers.pop(self._saver, None)
+        self._savers = dict([*self._savers.items(), (self._saver, self._num_batches)][-_NUM_SAVERS:])
         saved = {
             "run": self.run.run_id,
             "formats": self._formats,
+            "savers": self._savers,
             "subtask": snapshot,
             "stores": self._state.finish(),
         }
-        self._num_batches += 1
         blobs.put(_NAME, _HEAD.pack(self._saver, self._num_batches) + encode_blob(saved))
 
     def _renew_functions(self) -> None:
