@@ -92,3 +92,21 @@ def test_programs_run_again_after_a_plan(program: WriteProgram, capsys: pytest.C
     env.from_collection([7]).print()
     env.execute()
     assert capsys.readouterr().out == "7\n"
+
+
+@pytest.mark.spark
+def test_program_whose_only_end_is_a_frame_has_a_plan_and_explains_itself(
+    program: WriteProgram, spark: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = program(
+        "from tidegate.common import Types\n"
+        "stream = env.from_collection([('a', 1)], Types.TUPLE([Types.STRING(), Types.INT()]))\n"
+        "pairs = stream.key_by(0).sum(1)\n"
+        "pairs.map(lambda pair: pair, Types.ROW_NAMED(['k', 'n'], [Types.STRING(), Types.INT()])).to_dataframe()\n"
+        "print(env.explain())\n"
+    )
+    assert call(["plan", str(path)]) == 0
+    captured = capsys.readouterr()
+    assert "stage 1" in captured.out
+    assert "to_dataframe" in captured.out
+    assert "stage 1" in captured.err
