@@ -33,10 +33,11 @@ from tidegate.core.watermark.strategy import WatermarkStrategy
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.connectors.kafka import KafkaOffsetsInitializer
 from tidegate.datastream.window import TumblingEventTimeWindows
+from tidegate.engine.job_options import JobOptions
 from tidegate.engine.program import OperatorRecord, ProgramRecord
 from tidegate.errors import TidegateError
 from tidegate.ingest.file_formats import Csv, JsonLines
-from tidegate.local.job import LocalJob, LocalOptions
+from tidegate.local.job import LocalJob
 from tidegate.testing.transcript.case import Case, Failure
 
 
@@ -211,5 +212,5 @@ def test_a_whole_program_survives_pickling_and_still_runs(capsys: pytest.Capture
     stamped.key_by(0).window(TumblingEventTimeWindows.of("10 ms")).sum(1).map(str).sink_to(CollectSink())
     stamped.filter(lambda pair: pair[0] == "b").print()
     graph = cloudpickle.loads(cloudpickle.dumps(env._graph()))
-    LocalJob(graph, LocalOptions()).run()
+    LocalJob(graph, JobOptions()).run()
     assert capsys.readouterr().out == "('b', 5)\n"

@@ -127,18 +127,6 @@ def test_files_that_cannot_be_read_are_refused_when_the_source_is_built(tmp_path
         FileSource.for_bulk_file_format(None, str(tmp_path))
 
 
-def test_a_restart_does_not_read_again(tmp_path: Path) -> None:
-    file = tmp_path / "words.txt"
-    file.write_text("one\ntwo\n")
-
-    def run() -> list[Any]:
-        env = StreamExecutionEnvironment.get_execution_environment(checkpoint=str(tmp_path / "checkpoint"))
-        source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(file)).build()
-        return list(env.from_source(source, WatermarkStrategy.no_watermarks(), "words").execute_and_collect())
-
-    assert [run(), run()] == [["one", "two"], []]
-
-
 # Sinks
 
 

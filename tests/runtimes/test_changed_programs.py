@@ -228,3 +228,16 @@ def test_state_that_is_declared_as_something_else_is_refused_when_it_is_opened(
 def test_a_state_of_another_name_begins_with_nothing(runtime: Runtime, job: Job) -> None:
     _, numbers = go_on(runtime, job, Program(state=ValueStateDescriptor("other", Types.INT())), windows=1)
     assert sorted(numbers.results) == [("a", 1), ("a", 2)]
+
+
+def test_a_job_that_has_ended_does_not_start_again(runtime: Runtime, tmp_path: Path) -> None:
+    def run() -> list[Any]:
+        env = runtime.environment(tmp_path / "checkpoint")
+        results = CollectSink()
+        env.from_collection([1, 2]).key_by(lambda value: 0).sum().sink_to(results)
+        env.execute("ends")
+        return results.results
+
+    assert run() == [1, 3]
+    with pytest.raises(SnapshotError, match="is of a job that has ended: its input is complete"):
+        run()

@@ -87,7 +87,7 @@ def test_a_row_without_a_place_fails_windows_on_columns_too(spark: Any, tmp_path
     stamped = env.from_dataframe(frame, channel="shard", bounded=True).assign_timestamps_and_watermarks(strategy)
     windows = stamped.key_by("number").window(TumblingEventTimeWindows.of("1 minute")).agg(rows=agg.count())
     windows.sink_to(CollectSink())
-    with pytest.raises(InvalidValueError, match=r"from_dataframe: .* is null in .*filter such rows out"):
+    with pytest.raises(InvalidValueError, match=r"dataframe: .* is null in .*filter such rows out"):
         env.execute()
 
 

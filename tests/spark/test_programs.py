@@ -123,18 +123,6 @@ def test_a_checkpoint_of_another_program_is_refused(spark: Any, tmp_path: Path) 
         other.execute()
 
 
-def test_a_job_that_has_ended_does_not_start_again(spark: Any, tmp_path: Path) -> None:
-    def run() -> None:
-        folder = str(tmp_path / "checkpoint")
-        env = StreamExecutionEnvironment.get_execution_environment(spark, parallelism=2, checkpoint=folder)
-        stamped(env, [("a", 1)]).print()
-        env.execute()
-
-    run()
-    with pytest.raises(SnapshotError, match=r"is of a job that has ended: .* start from a new checkpoint"):
-        run()
-
-
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [

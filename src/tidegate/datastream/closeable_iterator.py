@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+_STOP_SECONDS: Final = 60.0
+"""How long closing waits for a job to stop."""
 
 
 class _Job(Protocol):
@@ -49,10 +53,15 @@ class CloseableIterator(Iterator[Any]):
         return self.__next__()
 
     def close(self) -> None:
-        """Stop the job if it still runs."""
+        """Stop the job if it still runs, and wait until it has: its checkpoint is complete then.
+
+        What it failed of while nobody wanted its results any more is nobody's error.
+        """
         if self._job is not None and not self._is_over:
             self._is_over = True
             self._job.stop()
+            with contextlib.suppress(Exception):
+                self._job.wait(_STOP_SECONDS)
 
     def __enter__(self) -> CloseableIterator:
         return self

@@ -24,6 +24,8 @@ from tidegate.datastream.running_job import RunningJob
 from tidegate.datastream.sinks import CollectSink
 from tidegate.datastream.sources import CollectionSource, FunctionSource, NumberSequenceSource, SocketTextSource
 from tidegate.engine import describe
+from tidegate.engine.clocks import wall_clock
+from tidegate.engine.job_options import JobOptions
 from tidegate.engine.lowering import lower
 from tidegate.engine.plan import PhysicalPlan
 from tidegate.errors import InvalidTypeError, InvalidValueError
@@ -217,8 +219,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         return DataStream(self, [stream], declared)
 
     def _lower(self, graph: StreamGraph) -> PhysicalPlan:
-        options = self._spark_options() if self._runtime == "spark" else self._local_options()
-        return lower(graph, options.plan_options())
+        return lower(graph, self._job_options().plan_options(has_workers=self._runtime == "spark"))
 
     def _graph(self) -> StreamGraph:
         return self._program.build(self._parallelism)
@@ -241,7 +242,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         from tidegate.local.job import LocalJob
 
         where = f"checkpoint {self._checkpoint}"
-        job = LocalJob(graph, self._local_options(), checkpoint.load(self._checkpoint), where)
+        job = LocalJob(graph, self._job_options(), checkpoint.load(self._checkpoint), where)
 
         def save() -> None:
             if self._checkpoint is not None:
@@ -255,10 +256,8 @@ class StreamExecutionEnvironment(EnvironmentSettings):
 
         return RunningJob(SparkJob(graph, self._spark_options(), job_name or "tidegate"), job_name or "job", on_end)
 
-    def _local_options(self) -> Any:
-        from tidegate.local.job import LocalOptions, wall_clock
-
-        return LocalOptions(
+    def _job_options(self) -> JobOptions:
+        return JobOptions(
             clock=self._clock or wall_clock,
             auto_watermark_interval=self._config.get_auto_watermark_interval(),
             time_characteristic=self._time,
@@ -267,18 +266,9 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         )
 
     def _spark_options(self) -> Any:
-        from tidegate.spark.query.job import SparkOptions, wall_clock
+        from tidegate.spark.query.job import SparkOptions
 
-        return SparkOptions(
-            spark=self._spark,
-            checkpoint=self._checkpoint,
-            trigger=self._trigger,
-            auto_watermark_interval=self._config.get_auto_watermark_interval(),
-            time_characteristic=self._time,
-            job_parameters=self._config.get_global_job_parameters(),
-            max_parallelism=self._max_parallelism(),
-            clock=self._clock or wall_clock,
-        )
+        return SparkOptions(self._spark, self._checkpoint, self._trigger, self._job_options())
 
     def _execute_and_collect(self, stream: DataStream, job_name: str | None, limit: int | None) -> Any:
         results = CloseableIterator()

@@ -19,15 +19,10 @@ from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
 from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.engine.messages import Message, Partials, Records, Summary, Target, Tick
 from tidegate.engine.plan import PhysicalPlan, PlannedLane, PlannedSource, PlannedTask, SentAsColumns
-from tidegate.engine.record_columns import SEQUENCE, millis
-from tidegate.errors import InvalidValueError
+from tidegate.engine.record_columns import SEQUENCE, millis, no_place
 
 _ROWS_AT_ONCE: Final = 2_000_000
 _RECORDS_AT_ONCE: Final = 250_000
-_NO_PLACE: Final = (
-    "from_dataframe: the {} is null in some rows; it says where a row belongs, so fill it, or filter such rows out, "
-    "before from_dataframe"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +47,7 @@ class ColumnReader:
     def __init__(self, plan: PhysicalPlan, source: PlannedSource, *, has_sequence: bool | None = None) -> None:
         """`has_sequence` None stands for a source that has one where records are needed."""
         self._uid = source.uid
+        self._name = source.name
         self._count = source.parallelism
         self._groups = KeyGroups(plan.max_parallelism, source.parallelism)
         ((_, assign),) = plan.readers(source)
@@ -101,7 +97,7 @@ class ColumnReader:
             numbers = np.arange(self._position, self._position + len(table), dtype=np.int64)
             table = table.append_column(SEQUENCE, pa.array(numbers))
         if self._has_sequence and table[SEQUENCE].null_count:
-            raise InvalidValueError(_NO_PLACE.format("sequence"))
+            raise no_place(self._name, "the sequence is null in some rows")
         self._position += len(table)
         summaries = list(self._summaries(table))
         messages: dict[Target, list[Message]] = {Target(0, subtask): list(summaries) for subtask in range(self._count)}
@@ -113,7 +109,7 @@ class ColumnReader:
 
     def _summaries(self, table: pa.Table) -> Iterator[Summary]:
         if table[CHANNEL].null_count:
-            raise InvalidValueError(_NO_PLACE.format("channel"))
+            raise no_place(self._name, "the channel is null in some rows")
         channels = Groups.of(table, [CHANNEL])
         highest = channels.aggregate("max", table[TIMESTAMP]).to_pylist()
         has_places = SEQUENCE in table.column_names

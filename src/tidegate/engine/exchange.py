@@ -60,8 +60,8 @@ Choice = tuple[Any, Sequence[Target]]
 class Exchange:
     """Sends the elements of a channel to the subtasks that the partitioning says, watermarks and statuses to all.
 
-    `subtask` is the number of the one that sends, `max_parallelism` the number of key groups. `turn` says whose turn it is where elements go in turn; it is part of
-    the state, so that where a batch is cut does not change where elements go.
+    `subtask` is the number of the one that sends, `max_parallelism` the number of key groups. `turn` says whose turn it
+    is where elements go in turn; it is part of the state, so that where a batch is cut does not change where they go.
     """
 
     def __init__(

@@ -44,6 +44,8 @@ class ProgramRecord:
     parallelism: int
     num_stages: int
     operators: dict[str, OperatorRecord]
+    has_ended: bool = False
+    """Whether the job has ended: its input is complete, and time has come to its end."""
 
     @staticmethod
     def of(plan: PhysicalPlan) -> ProgramRecord:
@@ -63,7 +65,7 @@ class ProgramRecord:
     @staticmethod
     def of_plain(plain: Mapping[str, Any]) -> ProgramRecord:
         operators = {uid: OperatorRecord(**record) for uid, record in plain["operators"].items()}
-        return ProgramRecord(plain["parallelism"], plain["num_stages"], operators)
+        return ProgramRecord(plain["parallelism"], plain["num_stages"], operators, plain["has_ended"])
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -102,21 +104,27 @@ def check_program(saved: ProgramRecord, program: ProgramRecord, where: str) -> l
             + (f" (new: {', '.join(map(repr, new))})" if new else "")
             + f"; with another number of stages, {_START_ANEW}"
         )
+    if saved.has_ended:
+        raise SnapshotError(
+            f"{where} is of a job that has ended: its input is complete and every window has fired; {_START_ANEW}"
+        )
     return migrations
 
 
 def _check_operator(uid: str, before: OperatorRecord, after: OperatorRecord, where: str) -> list[str]:
     if before.state_format is None or after.state_format is None:
         if before.keeps_state:
-            raise _refused(uid, after, where, f"it was {before.kind} with state and is {after.kind} without it now")
+            raise _refused(
+                uid, after.name, where, f"it was {before.kind} with state and is {after.kind} without it now"
+            )
         return []
-    change = compare(StateFormat.of_plain(before.state_format), StateFormat.of_plain(after.state_format))
-    if change.refusal is not None:
-        raise _refused(uid, after, where, change.refusal)
+    migrations = _check_format(uid, after.name, before.state_format, after.state_format, where)
     if before.stage != after.stage:
-        raise _refused(uid, after, where, f"it was in stage {before.stage} and is in stage {after.stage} now")
+        raise _refused(uid, after.name, where, f"it was in stage {before.stage} and is in stage {after.stage} now")
     if before.parallelism != after.parallelism:
-        raise _refused(uid, after, where, f"its parallelism was {before.parallelism} and is {after.parallelism} now")
+        raise _refused(
+            uid, after.name, where, f"its parallelism was {before.parallelism} and is {after.parallelism} now"
+        )
     for known, names in zip(before.inputs, after.inputs, strict=False):
         if names[: len(known)] != known:
             raise SnapshotError(
@@ -124,12 +132,20 @@ def _check_operator(uid: str, before: OperatorRecord, after: OperatorRecord, whe
                 f"streams of a union may be added behind the others, not removed or moved: put them back, or "
                 f"{_START_ANEW}"
             )
-    return [f"operator {after.name!r} (uid {uid!r}): {sentence}" for sentence in change.migrations]
+    return migrations
 
 
-def _refused(uid: str, after: OperatorRecord, where: str, why: str) -> SnapshotError:
+def _check_format(uid: str, name: str, before: Mapping[str, Any], after: Mapping[str, Any], where: str) -> list[str]:
+    """Refuse state that means something else now; or say what is migrated."""
+    change = compare(StateFormat.of_plain(before), StateFormat.of_plain(after))
+    if change.refusal is not None:
+        raise _refused(uid, name, where, change.refusal)
+    return [f"operator {name!r} (uid {uid!r}): {sentence}" for sentence in change.migrations]
+
+
+def _refused(uid: str, name: str, where: str, why: str) -> SnapshotError:
     return SnapshotError(
-        f"operator {after.name!r} (uid {uid!r}) cannot go on with its state in {where}: {why}; run it as it was, give "
+        f"operator {name!r} (uid {uid!r}) cannot go on with its state in {where}: {why}; run it as it was, give "
         f"it another uid(...) to begin with nothing, or {_START_ANEW}"
     )
 
@@ -172,9 +188,4 @@ def check_stage_formats(saved: Mapping[str, Any], plan: PhysicalPlan, stage: int
                 f"the state holds the operator {name!r} (uid {uid!r}), which this stage of the program has not; run "
                 f"the program that wrote it, or {_START_ANEW}"
             )
-        change = compare(StateFormat.of_plain(plain), StateFormat.of_plain(program[uid]))
-        if change.refusal is not None:
-            raise SnapshotError(
-                f"operator {name!r} (uid {uid!r}) cannot go on with its state: {change.refusal}; run it as it was, "
-                f"give it another uid(...) to begin with nothing, or {_START_ANEW}"
-            )
+        _check_format(uid, name, plain, program[uid], "the state store")

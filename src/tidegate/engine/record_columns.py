@@ -19,6 +19,14 @@ SEQUENCE: Final = "__sequence"
 _LIMIT: Final = 2**61
 
 
+def no_place(source: str, what: str) -> InvalidValueError:
+    """A record has no channel, or no place there."""
+    return InvalidValueError(
+        f"{source}: {what}; the channel and the sequence say where a record belongs, so fill them, or filter such rows "
+        "out before they are read"
+    )
+
+
 def with_order(table: pa.Table, firsts: Mapping[str, int], *, is_common_order: bool) -> pa.Table:
     """Records with their `ORDER`: by position in the channel, then by channel; or by a sequence that all share.
 

@@ -13,7 +13,7 @@ from tidegate.core.source.column_source import RECORD_TIME, ColumnSource
 from tidegate.engine.channels import subtask_of_channel
 from tidegate.engine.messages import Element, Message, Target, Tick
 from tidegate.engine.plan import PhysicalPlan, PlannedSource
-from tidegate.engine.record_columns import SEQUENCE
+from tidegate.engine.record_columns import SEQUENCE, no_place
 from tidegate.errors import InvalidValueError
 
 
@@ -72,7 +72,4 @@ class RowReader:
 
     def _no_place(self, empty: Sequence[str], element: Any) -> InvalidValueError:
         names = ", ".join(repr(name) for name in self._place_columns if name in empty)
-        return InvalidValueError(
-            f"from_dataframe: column {names} is null in {element!r}; the channel and the sequence say where a row "
-            "belongs, so fill them, or filter such rows out, before from_dataframe"
-        )
+        return no_place(self._source.name, f"column {names} is null in {element!r}")

@@ -14,7 +14,7 @@ from tidegate.engine.functions import SubtaskFunctions
 from tidegate.engine.messages import Message, Target
 from tidegate.engine.plan import SINKS, PhysicalPlan
 from tidegate.engine.sinks import Arrived, Sinks
-from tidegate.engine.state import MemoryState, StateBackend
+from tidegate.engine.state import MemoryState
 from tidegate.engine.subtask import Subtask
 from tidegate.engine.wiring import BatchTime, Surroundings
 from tidegate.errors import SnapshotError
@@ -35,9 +35,9 @@ class InProcessRunner:
         clock: Clock,
         saved: Mapping[str, Any] | None = None,
         *,
+        real_clock: Clock | None = None,
         should_stop: Callable[[], bool] | None = None,
         configure: Callable[[Operator], None] | None = None,
-        state_of: Callable[[Target], StateBackend] | None = None,
     ) -> None:
         self.plan = plan
         self._clock = clock
@@ -45,7 +45,7 @@ class InProcessRunner:
         self.sinks = Sinks(plan, self._time)
         surroundings = Surroundings(
             self._time,
-            real_clock=clock,
+            real_clock=real_clock or clock,
             should_stop=should_stop,
             waits_for_answers=False,
             is_in_process=True,
@@ -55,10 +55,9 @@ class InProcessRunner:
         self.subtasks: dict[Target, Subtask] = {}
         for target in self._targets():
             functions = SubtaskFunctions(target.subtask, self._time, makes_copies=True)
-            state = MemoryState() if state_of is None else state_of(target)
-            state_saved = None if fields is None else self._saved(fields["subtasks"], target)
+            saved_here = None if fields is None else self._saved(fields["subtasks"], target)
             self.subtasks[target] = Subtask(
-                plan, target.stage, target.subtask, functions, state, surroundings, state_saved
+                plan, target.stage, target.subtask, functions, MemoryState(), surroundings, saved_here
             )
         if fields is not None:
             self.sinks.restore(fields["sinks"])

@@ -13,6 +13,7 @@ from tidegate.engine.channels import channel_name, subtask_of_channel
 from tidegate.engine.column_input import ColumnInput
 from tidegate.engine.functions import SubtaskFunctions
 from tidegate.engine.messages import (
+    Closing,
     Element,
     Ended,
     Joined,
@@ -64,6 +65,8 @@ class Subtask:
         self.wiring = Wiring(plan, stage, index, functions, state, self, surroundings)
         self._undelivered: list[_Delivered] = []
         self._probed_at: int | None = None
+        self.is_closing = False
+        """Whether the run stops in good order: when the batch is saved, functions are closed."""
         fields = None if saved is None else open_snapshot(saved, "subtask", 1)
         self.wiring.build(None if fields is None else fields["wiring"])
         if fields is not None:
@@ -166,6 +169,8 @@ class Subtask:
                 columns.append(message)
             elif isinstance(message, Ended):
                 has_ended = True
+            elif isinstance(message, Closing):
+                self.is_closing = True
         for table in columns:
             self._columns.take(table)
         return sorted(interleaved(delivered, self._unordered_ports()), key=place_of), has_ended

@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -50,16 +51,31 @@ class ChannelReader(ABC):
         self.stop()
         self.end()
 
+    def _failed(self, error: BaseException) -> Exception:
+        if isinstance(error, TidegateError):
+            return error
+        return UserCodeError(f"{self.name}: the source raised {type(error).__name__}: {error}")
+
+
+def _collect(context: SourceContext, value: Any) -> None:
+    context.collect(value)
+
+
+def _collect_pair(context: SourceContext, pair: tuple[Any, int | None]) -> None:
+    value, timestamp = pair
+    if timestamp is None:
+        context.collect(value)
+    else:
+        context.collect_with_timestamp(value, timestamp)
+
 
 class IteratorReader(ChannelReader):
     """Reads a source that never makes one wait."""
 
     def __init__(self, name: str, context: SourceContext, source: Source, channel: str, *, skip: int = 0) -> None:
         super().__init__(name, context)
-        self._elements: Iterator[Any] = iter(source.read(channel))
-        self._collect = self._collect_pair if source.has_timestamps else context.collect
-        for _ in range(skip):
-            next(self._elements, None)
+        self._elements: Iterator[Any] = islice(source.read(channel), skip, None)
+        self._collect = partial(_collect_pair, context) if source.has_timestamps else context.collect
         self.position = skip
 
     def read_some(self, limit: int) -> int:
@@ -72,18 +88,11 @@ class IteratorReader(ChannelReader):
                 self.end()
                 break
             except Exception as error:
-                raise UserCodeError(f"{self.name}: reading raised {type(error).__name__}: {error}") from error
+                raise self._failed(error) from error
             count += 1
             self.position += 1
             collect(value)
         return count
-
-    def _collect_pair(self, pair: tuple[Any, int | None]) -> None:
-        value, timestamp = pair
-        if timestamp is None:
-            self.context.collect(value)
-        else:
-            self.context.collect_with_timestamp(value, timestamp)
 
 
 class ThreadReader(ChannelReader):
@@ -152,11 +161,6 @@ class ThreadReader(ChannelReader):
         except ClosedError:
             return
 
-    def _failed(self, error: BaseException) -> Exception:
-        if isinstance(error, TidegateError):
-            return error
-        return UserCodeError(f"{self.name}: the source raised {type(error).__name__}: {error}")
-
 
 class BlockingReader(ThreadReader):
     """Reads a source whose iteration may wait, such as a socket."""
@@ -167,7 +171,7 @@ class BlockingReader(ThreadReader):
         super().__init__(name, context, wake)
         self._source = source
         self._channel = channel
-        self.position = skip if source.is_replayable else 0
+        self.position = skip
 
     def read_some(self, limit: int) -> int:
         count = super().read_some(limit)
@@ -175,8 +179,9 @@ class BlockingReader(ThreadReader):
         return count
 
     def _read(self) -> None:
+        collect = _collect_pair if self._source.has_timestamps else _collect
         for value in islice(self._source.read(self._channel), self.position, None):
-            self.put(lambda context, value=value: context.collect(value))
+            self.put(lambda context, value=value: collect(context, value))
 
 
 class FunctionReader(ThreadReader):
@@ -241,7 +246,8 @@ class _RemoteContext(SourceContext):
 def create_reader(
     name: str, context: SourceContext, wake: threading.Event, source: Source, channel: str, *, skip: int = 0
 ) -> ChannelReader:
-    """The reader that fits a source; `skip` elements were read before a restart."""
+    """The reader that fits a source; `skip` elements were read before a restart, which come again if they can."""
+    skip = skip if source.is_replayable else 0
     if source.is_blocking:
         return BlockingReader(name, context, wake, source, channel, skip=skip)
     return IteratorReader(name, context, source, channel, skip=skip)

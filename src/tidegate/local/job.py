@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.time.millis import Clock, TimeCharacteristic
+from tidegate.engine.clocks import real_clock, wall_clock
 from tidegate.engine.feeder import Feeder
-from tidegate.engine.lowering import PlanOptions, lower
+from tidegate.engine.job_options import JobOptions
+from tidegate.engine.lowering import lower
 from tidegate.engine.plan import PlannedSource
 from tidegate.engine.program import ProgramRecord, check_program
 from tidegate.engine.runner import InProcessRunner
@@ -27,38 +27,13 @@ _BATCH: Final = 0
 """For sinks the whole run is one batch."""
 
 
-def wall_clock() -> int:
-    """Processing time: milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class LocalOptions:
-    """How a local job runs; times in milliseconds."""
-
-    clock: Clock = wall_clock
-    auto_watermark_interval: int = 200
-    time_characteristic: TimeCharacteristic = TimeCharacteristic.EventTime
-    job_parameters: Mapping[str, str] = field(default_factory=dict)
-    max_parallelism: int | None = None
-
-    def plan_options(self) -> PlanOptions:
-        return PlanOptions(
-            self.auto_watermark_interval,
-            self.job_parameters,
-            self.max_parallelism,
-            reads_columns=False,
-            has_micro_batches=False,
-        )
-
-
 class LocalJob:
     """Runs a graph in the calling thread. `stop` and `drain` may be called from others."""
 
     def __init__(
         self,
         graph: StreamGraph,
-        options: LocalOptions,
+        options: JobOptions,
         snapshot: Mapping[str, Any] | None = None,
         where: str = "the snapshot",
     ) -> None:
@@ -66,7 +41,7 @@ class LocalJob:
         self._is_stopping = False
         self._stopping_since = 0.0
         self._is_draining = False
-        self.plan = lower(graph, options.plan_options())
+        self.plan = lower(graph, options.plan_options(has_workers=False))
         self._program = ProgramRecord.of(self.plan)
         fields = None if snapshot is None else open_snapshot(snapshot, "local_job", 2)
         if fields is not None:
@@ -76,6 +51,7 @@ class LocalJob:
             self.plan,
             options.clock,
             None if fields is None else fields["runner"],
+            real_clock=real_clock if options.clock is wall_clock else options.clock,
             should_stop=self._must_stop,
         )
         self._alignment = SourceAlignment(self.plan, self.runner, options.clock)
@@ -127,7 +103,7 @@ class LocalJob:
         return make_snapshot(
             "local_job",
             2,
-            program=self._program.plain(),
+            program=self._program.plain() | {"has_ended": not self._is_stopping},
             runner=self.runner.snapshot(),
             feeder=self._feeder.snapshot(),
         )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidegate.core.time.millis import Clock
-from tidegate.core.watermark.alignment import AlignmentGroup, AlignmentParameters
-from tidegate.core.watermark.assign_watermarks import AssignWatermarksOperator, AssignWatermarksSpec
+from tidegate.core.watermark.alignment import AlignmentGroup
+from tidegate.core.watermark.assign_watermarks import AssignWatermarksOperator
+from tidegate.engine.aligned import AlignedSource, aligned_sources
 from tidegate.engine.channels import source_channel, subtask_of_channel
 from tidegate.engine.messages import Target
-from tidegate.engine.plan import PhysicalPlan, Planned, PlannedLane, PlannedSource
+from tidegate.engine.plan import PhysicalPlan, PlannedLane, PlannedSource
 from tidegate.engine.runner import InProcessRunner
 
 
@@ -33,16 +33,12 @@ class SourceAlignment:
     """
 
     def __init__(self, plan: PhysicalPlan, runner: InProcessRunner, clock: Clock) -> None:
-        self._plan = plan
         self._runner = runner
         self._clock = clock
         self._groups: dict[str, AlignmentGroup] = {}
         self._members: dict[tuple[int, str], _Member] = {}
-        for node in plan.nodes:
-            if isinstance(node, PlannedLane) and isinstance(node.spec, AssignWatermarksSpec):
-                parameters = node.spec.strategy.alignment
-                if parameters is not None:
-                    self._join(node, parameters)
+        for aligned in aligned_sources(plan):
+            self._join(aligned)
 
     def may_read(self, source: PlannedSource, channel: str) -> bool:
         """Whether a channel of a source may be read now."""
@@ -76,17 +72,8 @@ class SourceAlignment:
         operator = subtask.wiring.lanes.get(member.assign.number, {}).get(channel)
         return operator if isinstance(operator, AssignWatermarksOperator) else None
 
-    def _join(self, assign: PlannedLane, parameters: AlignmentParameters) -> None:
-        group = self._groups.setdefault(parameters.group, AlignmentGroup(parameters))
-        for source in self._sources(assign):
-            for channel in source.source.channels():
-                member = _Member(group, group.add_channel(), source, channel, assign)
-                self._members[(source.number, channel)] = member
-
-    def _sources(self, node: Planned) -> Iterator[PlannedSource]:
-        """The sources whose channels a lane runs for, without an exchange in between."""
-        if isinstance(node, PlannedSource):
-            yield node
-        elif isinstance(node, PlannedLane):
-            for edge in node.inputs[0]:
-                yield from self._sources(self._plan.by_number[edge.source])
+    def _join(self, aligned: AlignedSource) -> None:
+        group = self._groups.setdefault(aligned.parameters.group, AlignmentGroup(aligned.parameters))
+        for channel in aligned.source.source.channels():
+            member = _Member(group, group.add_channel(), aligned.source, channel, aligned.assign)
+            self._members[(aligned.source.number, channel)] = member

@@ -22,7 +22,7 @@ from tidegate.core.window.assigners import (
     TumblingEventTimeWindows,
     WindowStagger,
 )
-from tidegate.core.window.triggers import EventTimeTrigger
+from tidegate.core.window.triggers import fires_at_window_end
 from tidegate.core.window.window_functions import ReducedContents
 from tidegate.core.window.window_operator import WindowSpec
 
@@ -105,7 +105,7 @@ def is_columnar(spec: OperatorSpec, key_names: Sequence[str], schema: pa.Schema)
     """Whether a window operation over records of these columns can run on columns, with the same results."""
     if not isinstance(spec, WindowSpec):
         return False
-    is_default = type(spec.effective_trigger) is EventTimeTrigger and spec.effective_evictor is None
+    is_default = fires_at_window_end(spec.effective_trigger) and spec.effective_evictor is None
     assigner = spec.assigner
     is_plain = type(assigner) in (SlidingEventTimeWindows, EventTimeSessionWindows) or (
         type(assigner) is TumblingEventTimeWindows and assigner.stagger is WindowStagger.ALIGNED

@@ -292,7 +292,7 @@ class TaskOperator(Operator):
         self.state.release_key()
         context = self.context
         return make_snapshot(
-            "task",
+            "task_operator",
             1,
             output=self.output.snapshot(),
             counters=self.context.metrics.counts(),
@@ -308,7 +308,7 @@ class TaskOperator(Operator):
         )
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        fields = open_snapshot(snapshot, "task", 1)
+        fields = open_snapshot(snapshot, "task_operator", 1)
         self.output.restore(fields["output"])
         self.context.metrics.restore(fields["counters"])
         self.timers.current_watermark = fields["current_watermark"]

@@ -142,10 +142,10 @@ class SinkOperator(ChainOperator):
         super().process_watermark(watermark)
 
     def snapshot(self) -> Snapshot:
-        return make_snapshot("sink", 1, watermark=self.watermark, base=super().snapshot())
+        return make_snapshot("sink_operator", 1, watermark=self.watermark, base=super().snapshot())
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        fields = open_snapshot(snapshot, "sink", 1)
+        fields = open_snapshot(snapshot, "sink_operator", 1)
         super().restore(fields["base"])
         self.watermark = fields["watermark"]
 

@@ -121,8 +121,8 @@ def described(subject: object) -> str:
         return kind.__qualname__
     settings = []
     for name, value in sorted(vars(subject).items()):
-        if name.startswith("_") or callable(value):
+        if callable(value):
             continue
         plain = value if isinstance(value, int | float | str) else getattr(value, "value", None)
-        settings.append(f"{name}={described(value) if plain is None else plain}")
+        settings.append(f"{name.lstrip('_')}={described(value) if plain is None else plain}")
     return f"{kind.__name__}({', '.join(settings)})"

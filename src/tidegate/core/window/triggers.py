@@ -62,6 +62,11 @@ class EventTimeTrigger(_QuietTrigger):
         ctx.delete_event_time_timer(window.max_timestamp())
 
 
+def fires_at_window_end(trigger: Trigger) -> bool:
+    """Whether it is the event-time trigger itself, which operators know well enough to do its work for it."""
+    return type(trigger) is EventTimeTrigger
+
+
 class ProcessingTimeTrigger(_QuietTrigger):
     """Fires when the clock passes the end of the window."""
 
@@ -300,9 +305,9 @@ class ProcessingTimeoutTrigger(Trigger):
         should_clear_on_timeout: bool = True,
     ) -> None:
         self.nested_trigger = check_trigger(nested_trigger, "ProcessingTimeoutTrigger")
-        self._timeout = positive_millis(timeout, "ProcessingTimeoutTrigger: timeout")
-        self._resets = reset_timer_on_new_record
-        self._clears = should_clear_on_timeout
+        self.timeout = positive_millis(timeout, "ProcessingTimeoutTrigger: timeout")
+        self.resets = reset_timer_on_new_record
+        self.clears = should_clear_on_timeout
         self._timer = ValueStateDescriptor("trigger-timeout")
 
     @staticmethod
@@ -321,11 +326,11 @@ class ProcessingTimeoutTrigger(Trigger):
             return result
         state = ctx.get_partitioned_state(self._timer)
         timer = state.value()
-        if timer is not None and self._resets:
+        if timer is not None and self.resets:
             ctx.delete_processing_time_timer(timer)
             timer = None
         if timer is None:
-            due = add(ctx.get_current_processing_time(), self._timeout)
+            due = add(ctx.get_current_processing_time(), self.timeout)
             state.update(due)
             ctx.register_processing_time_timer(due)
         return result
@@ -345,7 +350,7 @@ class ProcessingTimeoutTrigger(Trigger):
         self.nested_trigger.clear(window, ctx)
 
     def _fire(self, nested: TriggerResult, window: Any, ctx: Trigger.TriggerContext) -> TriggerResult:
-        if self._clears:
+        if self.clears:
             self.clear(window, ctx)
         return TriggerResult.FIRE_AND_PURGE if nested.is_purge() else TriggerResult.FIRE
 

@@ -21,7 +21,7 @@ from tidegate.core.window.evictors import Evictor, TimestampedValue
 from tidegate.core.window.merging import MergingWindowSet
 from tidegate.core.window.stagger import Stagger
 from tidegate.core.window.trigger import Trigger, TriggerResult
-from tidegate.core.window.triggers import EventTimeTrigger
+from tidegate.core.window.triggers import fires_at_window_end
 from tidegate.core.window.window_contexts import AssignerContext, TriggerContext, WindowContext
 from tidegate.core.window.window_functions import WindowContents, as_window_process
 from tidegate.errors import InvalidValueError, TidegateError
@@ -111,7 +111,7 @@ class WindowOperator(TaskOperator):
         self._lateness = spec.allowed_lateness if self._is_event_time else 0
         # Without lateness the event-time trigger's timer is the clean-up timer too: one timer, set once.
         self._has_cleanup_timer = not (
-            self._is_event_time and self._lateness == 0 and type(self._trigger) is EventTimeTrigger
+            self._is_event_time and self._lateness == 0 and fires_at_window_end(self._trigger)
         )
         self._stagger = Stagger(spec.assigner)
         if isinstance(spec.assigner, MergingWindowAssigner):
@@ -143,7 +143,7 @@ class WindowOperator(TaskOperator):
         if isinstance(self._assigner, MergingWindowAssigner):
             return (self._accept(self._add_merging),)
         is_plain = self._is_event_time and self._evictor is None and not self._stagger.is_open
-        if is_plain and type(self._trigger) is EventTimeTrigger:
+        if is_plain and fires_at_window_end(self._trigger):
             return (self._accept_by_event_time(),)
         return (self._accept(self._add),)
 
@@ -196,6 +196,8 @@ class WindowOperator(TaskOperator):
             for window in assign(value, timestamp, assigner_context):
                 last = window.max_timestamp()
                 cleanup = last + lateness
+                if cleanup > MAX_TIME:
+                    cleanup = MAX_TIME
                 if cleanup <= watermark:
                     continue
                 was_added = True

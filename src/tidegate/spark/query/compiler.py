@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from tidegate.core.source.dataframe_source import DataFrameSource
-from tidegate.engine.plan import PhysicalPlan, PlannedSource
+from tidegate.engine.plan import PhysicalPlan, PlannedSource, Reading
+from tidegate.errors import UnsupportedError
 from tidegate.ingest.column_files import ColumnFiles
 from tidegate.ingest.kafka_topics import KafkaTopics
 from tidegate.spark.sources.dataframes import dataframe_packets
@@ -63,6 +64,8 @@ def _read(
     session: SparkSession, plan: PhysicalPlan, node: PlannedSource, group_keys: Sequence[int], folder: Path
 ) -> DataFrame | None:
     """What workers read of a source, None if the driver reads it."""
+    if node.reading is Reading.BY_DRIVER:
+        return None
     match node.source:
         case ColumnFiles():
             return stream_of(session, file_reader(plan, node, group_keys, folder))
@@ -70,5 +73,5 @@ def _read(
             return stream_of(session, kafka_reader(plan, node, group_keys, folder))
         case DataFrameSource():
             return dataframe_packets(plan, node, group_keys)
-        case _:
-            return None
+        case source:
+            raise UnsupportedError(f"{node.name}: workers cannot read a {type(source).__name__}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 import threading
@@ -17,9 +18,9 @@ import cloudpickle
 from pyspark.sql import DataFrame
 
 from tidegate.core.source.dataframe_source import DataFrameSource
-from tidegate.core.time.millis import Clock, TimeCharacteristic
 from tidegate.engine.feeder import Feeder
-from tidegate.engine.lowering import TICK_MILLIS, PlanOptions, lower
+from tidegate.engine.job_options import JobOptions
+from tidegate.engine.lowering import TICK_MILLIS, lower
 from tidegate.engine.messages import Closing, Ended, Message, Target, Tick
 from tidegate.engine.plan import Reading
 from tidegate.engine.sinks import Sinks
@@ -32,11 +33,13 @@ from tidegate.spark.query.session import applied_settings, apply_settings, get_s
 from tidegate.spark.query.sink_batches import SinkBatches
 from tidegate.spark.query.unstarted import forget_unstarted
 from tidegate.spark.query.workers import check_workers
+from tidegate.spark.sources.records import unheld_alignments
 from tidegate.spark.sources.spool import Spool
 from tidegate.spark.state.placement import group_keys
 from tidegate.spark.state.residents import RunOfJob
 from tidegate.spark.wire.result_columns import ResultColumns, Table
 
+_LOGGER = logging.getLogger("tidegate")
 _POLL_SECONDS: Final = 0.05
 _READ_SECONDS: Final = 0.2
 _SHORT_SECONDS: Final = 0.01
@@ -46,25 +49,14 @@ _GRACE_SECONDS: Final = 2.0
 """How long a stop waits for the end of a batch before it interrupts it."""
 
 
-def wall_clock() -> int:
-    return time.time_ns() // 1_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """How a job runs on Spark; times in milliseconds."""
+    """How a job runs on Spark."""
 
     spark: Any = None
     checkpoint: str | None = None
     trigger: str = "0 seconds"
-    auto_watermark_interval: int = 200
-    time_characteristic: TimeCharacteristic = TimeCharacteristic.EventTime
-    job_parameters: Mapping[str, str] = field(default_factory=dict)
-    clock: Clock = wall_clock
-    max_parallelism: int | None = None
-
-    def plan_options(self) -> PlanOptions:
-        return PlanOptions(self.auto_watermark_interval, self.job_parameters, self.max_parallelism)
+    job: JobOptions = field(default_factory=JobOptions)
 
 
 class SparkJob:
@@ -73,7 +65,7 @@ class SparkJob:
     def __init__(self, graph: StreamGraph, options: SparkOptions, name: str = "tidegate") -> None:
         self._options = options
         self._name = name
-        self.plan = lower(graph, options.plan_options())
+        self.plan = lower(graph, options.job.plan_options(has_workers=True))
         self._folder = Path(options.checkpoint or tempfile.mkdtemp(prefix="tidegate-"))
         self._is_temporary = options.checkpoint is None
         self._program = ProgramFile(self._folder)
@@ -81,10 +73,12 @@ class SparkJob:
         self._run = RunOfJob(job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()))
         self._group_keys = group_keys(self.plan.parallelism)
         self.spool = Spool(self._folder / SPOOL, self._group_keys)
-        self.sinks = Sinks(self.plan, options.clock, job_id)
+        self.sinks = Sinks(self.plan, options.job.clock, job_id)
         self._batches = SinkBatches(self.sinks, self._group_keys, self._folder)
         self._workers_read = [node for node in self.plan.sources if node.reading is not Reading.BY_DRIVER]
         self._has_frames = any(isinstance(node.source, DataFrameSource) for node in self._workers_read)
+        for sentence in unheld_alignments(self.plan):
+            _LOGGER.warning("%s", sentence)
         self._query = LiveQuery(self._start_query, self._folder)
         self._is_draining = False
         self._ending = threading.RLock()
@@ -204,7 +198,7 @@ class SparkJob:
     # Feeding
 
     def _create_feeder(self) -> Feeder:
-        options = self._options
+        options = self._options.job
         return Feeder(self.plan, options.clock, options.time_characteristic, self.spool.note)
 
     def _feed(self, feeder: Feeder) -> None:
@@ -316,7 +310,7 @@ class _Ticks:
     def __init__(self, job: SparkJob, *, is_needed: bool = True) -> None:
         self._job = job
         self._is_needed = is_needed and job.plan.needs_clock
-        self._clock = job._options.clock
+        self._clock = job._options.job.clock
         self._next = self._clock() + TICK_MILLIS
 
     def keep_time(self) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from tidegate.engine.plan import PhysicalPlan
 from tidegate.engine.program import ProgramRecord, check_program
-from tidegate.errors import SnapshotError
 from tidegate.storage.kept_file import KeptFile
 
 _LOGGER = logging.getLogger("tidegate")
@@ -34,17 +33,12 @@ class ProgramFile:
             where = f"checkpoint {self._folder}"
             for sentence in check_program(ProgramRecord.of_plain(saved["program"]), program, where):
                 _LOGGER.warning("%s", sentence)
-            if saved["has_ended"]:
-                raise SnapshotError(
-                    f"{where} is of a job that has ended: its input is complete and every window has fired; start from "
-                    "a new checkpoint"
-                )
-        self._save(job_id=job_id, has_ended=False, program=program.plain())
+        self._save(job_id=job_id, program=program.plain())
         return job_id
 
     def save_end(self) -> None:
         """From now on the checkpoint is that of a job that has ended."""
-        self._save(has_ended=True)
+        self._save(program=self._content["program"] | {"has_ended": True})
 
     def _save(self, **content: Any) -> None:
         self._content |= content

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from tidegate.core.key.hashing import stable_hash
 from tidegate.core.watermark.alignment import AlignmentParameters
 from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.engine.plan import PhysicalPlan, PlannedSource
@@ -21,7 +20,7 @@ from tidegate.ingest.column_files import ColumnFiles, Limits
 from tidegate.ingest.file_formats import FilePart
 from tidegate.spark.sources.file_log import FileLog
 from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
-from tidegate.spark.sources.records import PacketMaker, column_reader, find_alignment, placed, record_reader
+from tidegate.spark.sources.records import PacketMaker, column_reader, find_alignment, log_path, placed, record_reader
 
 _ROW_BITS: Final = 32
 """A row's place in its channel is the number of its file, and below that many bits its row there."""
@@ -116,7 +115,7 @@ def file_reader(plan: PhysicalPlan, node: PlannedSource, group_keys: Sequence[in
         source,
         PacketMaker(record_reader(plan, node, columns, place_columns), group_keys),
         source.schema.names,
-        str(folder / "files" / f"{stable_hash(node.uid):016x}.log"),
+        log_path(folder, "files", node),
         len(group_keys),
         time_column,
         alignment,

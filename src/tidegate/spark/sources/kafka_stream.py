@@ -10,7 +10,6 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from tidegate.core.key.hashing import stable_hash
 from tidegate.core.source.column_source import RECORD_TIME
 from tidegate.engine.plan import PhysicalPlan, PlannedSource
 from tidegate.errors import UnsupportedError
@@ -19,7 +18,7 @@ from tidegate.ingest.kafka_topics import OFFSET, VALUE, KafkaTopics
 from tidegate.spark.sources.kafka_alignment import KafkaAlignment
 from tidegate.spark.sources.kafka_log import KafkaLog
 from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
-from tidegate.spark.sources.records import PacketMaker, column_reader, find_alignment, placed, record_reader
+from tidegate.spark.sources.records import PacketMaker, column_reader, find_alignment, log_path, placed, record_reader
 
 _LEAST_OF_A_TASK: Final = 5_000
 """A task with fewer records than this would take longer to connect than to read."""
@@ -115,7 +114,7 @@ def kafka_reader(plan: PhysicalPlan, node: PlannedSource, group_keys: Sequence[i
         source,
         PacketMaker(record_reader(plan, node, columns), group_keys),
         [RECORD_TIME, *([VALUE] if source.schema is None else source.schema.names)],
-        str(folder / "kafka" / f"{stable_hash(node.uid):016x}.json"),
+        log_path(folder, "kafka", node),
         len(group_keys),
         _alignment(plan, node, source),
     )

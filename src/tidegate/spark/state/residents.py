@@ -18,8 +18,9 @@ import cloudpickle
 
 from tidegate.core.columnar.pane_log import Blobs
 from tidegate.core.columnar.table_cache import TableCache
+from tidegate.engine.clocks import real_clock
 from tidegate.engine.functions import SubtaskFunctions
-from tidegate.engine.messages import Closing, Message
+from tidegate.engine.messages import Message
 from tidegate.engine.plan import PhysicalPlan
 from tidegate.engine.program import check_stage_formats, stage_formats
 from tidegate.engine.subtask import Outbox, Subtask
@@ -72,10 +73,9 @@ class Resident:
         self.used_at = time.monotonic()
         self._time.now = now
         subtask = self._on(blobs)
-        messages = list(messages)
         sent = subtask.run(messages)
         self._save(subtask, blobs)
-        if subtask.has_ended or any(isinstance(message, Closing) for message in messages):
+        if subtask.has_ended or subtask.is_closing:
             self.close()
         return sent
 
@@ -102,7 +102,7 @@ class Resident:
         check_stage_formats(saved.get("formats", {}), self._plan, self._stage)
         self._state = BlobState(self._tables, saved.get("stores"))
         self._state.begin(blobs)
-        surroundings = Surroundings(self._time, real_clock=_real_time, is_restart=saved.get("run") != self.run.run_id)
+        surroundings = Surroundings(self._time, real_clock=real_clock, is_restart=saved.get("run") != self.run.run_id)
         self._subtask = Subtask(
             self._plan, self._stage, self._index, self._functions, self._state, surroundings, saved.get("subtask")
         )
@@ -161,10 +161,6 @@ class Residents:
         if resident is not None:
             with contextlib.suppress(Exception):
                 resident.close()
-
-
-def _real_time() -> int:
-    return time.monotonic_ns() // 1_000_000
 
 
 RESIDENTS: Final = Residents()

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
+from tidegate.engine.job_options import JobOptions
 from tidegate.engine.messages import Message, Order, Target, Tick
 from tidegate.errors import TidegateError
 from tidegate.spark.query.job import SparkJob, SparkOptions
@@ -103,7 +104,7 @@ class _SharedQuery:
         self._waiting.clear()
 
     def _create_job(self) -> SparkJob:
-        options = SparkOptions(spark=self._spark, checkpoint=self._folder, auto_watermark_interval=0)
+        options = SparkOptions(self._spark, self._folder, job=JobOptions(auto_watermark_interval=0))
         return SparkJob(self._graph, options, "transcripts")
 
 
