@@ -17,10 +17,14 @@ class Function(Subscriptable, ABC):
     """Base of all functions."""
 
     def open(self, runtime_context: Any) -> None:
-        """Called once before the first element; get state handles here."""
+        """Called before the first element, once in each process that the subtask runs in; get state handles here.
+
+        On Spark a subtask may come to another worker, where another instance is opened. One whose batch failed is
+        thrown away. What must not be lost belongs into state, not into fields.
+        """
 
     def close(self) -> None:
-        """Called once after the last element."""
+        """Called when the input ends or the run stops in good order; never promised otherwise."""
 
 
 class MapFunction(Function):

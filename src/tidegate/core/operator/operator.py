@@ -104,10 +104,6 @@ class Operator(ABC):
     def on_periodic_emit(self) -> None:
         """The auto-watermark interval passed."""
 
-    def next_clock_time(self) -> int | None:
-        """The time that the clock must pass for something to be due, None if nothing waits for it."""
-        return None
-
     def end_batch(self) -> None:
         """All records of a batch have come: what was put off until it was whole is done now."""
 
@@ -277,9 +273,6 @@ class TaskOperator(Operator):
 
     def on_clock(self) -> None:
         self.timers.advance_processing_time()
-
-    def next_clock_time(self) -> int | None:
-        return self.timers.processing_queue.next_timestamp()
 
     def on_event_time(self, timer: Timer) -> None:
         """An event-time timer fires."""

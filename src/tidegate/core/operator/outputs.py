@@ -73,13 +73,6 @@ class Output(ABC):
         for receiver in self._receivers():
             receiver.process_status(status)
 
-    def note(self, progress: Progress) -> None:
-        """Take a watermark or status into account that reached the receivers by another way."""
-        if isinstance(progress, WatermarkStatus):
-            self._status = progress
-        else:
-            self._current_watermark = progress.timestamp
-
     def snapshot(self) -> Snapshot:
         return make_snapshot("output", 1, status=self._status.value, current_watermark=self._current_watermark)
 
@@ -136,9 +129,6 @@ class OperatorOutput(Output):
                 continue
             for value, timestamp in rows(table):
                 receiver.process_element(value, timestamp)
-
-    def has_side(self, tag_id: str) -> bool:
-        return tag_id in self._sides
 
     def collect_side(self, tag_id: str, value: Any, timestamp: int | None) -> None:
         """Send a record to a side output."""

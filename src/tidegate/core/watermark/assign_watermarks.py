@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from tidegate.core.operator.operator import ChainOperator, OperatorContext
 from tidegate.core.operator.outputs import Output
@@ -16,20 +14,13 @@ from tidegate.core.state.format import StateFormat
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import MAX_TIME, MIN_TIME, Clock, add, check_timestamp
 from tidegate.core.watermark.emitter import WatermarkEmitter
-from tidegate.core.watermark.generators import TimestampGenerator, Timestamps
+from tidegate.core.watermark.generators import HighestTimestampGenerator
 from tidegate.core.watermark.idleness import IdlenessCountdown
 from tidegate.core.watermark.legacy_assigners import LegacyGenerator
-from tidegate.core.watermark.records import Progress, Record, Watermark, WatermarkStatus
+from tidegate.core.watermark.records import Record, Watermark, WatermarkStatus
 from tidegate.core.watermark.strategy import WatermarkStrategy
 from tidegate.core.watermark.timestamps import FunctionTimestampAssigner
 from tidegate.errors import InvalidTypeError, TidegateError, UserCodeError
-
-
-class ColumnProgress(NamedTuple):
-    """What a column of timestamps did to time: `progress` follows the record at `position`."""
-
-    position: int
-    progress: Progress
 
 
 class TimestampsAndWatermarksOperator:
@@ -84,11 +75,6 @@ class TimestampsAndWatermarksOperator:
         """How many records were too far ahead of processing time to move the watermark."""
         return self._num_future_records
 
-    @property
-    def idle_after(self) -> int | None:
-        """When a probe would find this channel idle; a runtime without data needs a tick after it."""
-        return None if self._idleness is None else self._idleness.idle_after
-
     def process_element(self, value: Any, timestamp: int | None) -> None:
         self.process_stamped(value, self.extract(value, timestamp))
 
@@ -115,48 +101,12 @@ class TimestampsAndWatermarksOperator:
                 f"for the record {value!r} at {stamp}"
             ) from error
 
-    def process_timestamps(self, timestamps: Timestamps) -> list[ColumnProgress]:
-        """The vectorised form of `process_element`: what a column of records, already stamped, does to time.
-
-        The records themselves travel by their own way; progress is returned with its position, not sent, and is
-        exactly what feeding the records one by one would have sent.
-        """
-        if not isinstance(self._generator, TimestampGenerator):
-            raise InvalidTypeError(f"{self._name}: {type(self._generator).__name__} must see the records one by one")
-        if not isinstance(timestamps, np.ndarray) or timestamps.dtype != np.int64:
-            raise InvalidTypeError(f"{self._name}: expected a column of 64-bit integer timestamps, got {timestamps!r}")
-        progress: list[ColumnProgress] = []
-        if not timestamps.size:
-            return progress
-        kept = np.arange(len(timestamps))
-        if self._max_future_skew is not None:
-            kept = np.flatnonzero(timestamps <= add(self._clock(), self._max_future_skew))
-            self._num_future_records += len(timestamps) - len(kept)
-        position = 0
-
-        def remember(item: Progress) -> None:
-            progress.append(ColumnProgress(position, item))
-            self._output.note(item)
-
-        emitter = WatermarkEmitter(remember)
-        emitter.restore(self._emitter.snapshot())
-        if self._idleness is not None:
-            self._idleness.event()
-            emitter.mark_active()
-        emissions = self._generator.on_timestamps(timestamps[kept])
-        higher = emissions.watermarks > emitter.current_watermark
-        for index, watermark in zip(emissions.positions[higher], emissions.watermarks[higher], strict=True):
-            position = int(kept[index])
-            emitter.emit_watermark(Watermark(int(watermark)))
-        self._emitter.restore(emitter.snapshot())
-        return progress
-
     def process_highest(self, timestamp: int) -> None:
-        """What any number of records did to time, by their highest timestamp; for generators that only emit by time."""
-        if not isinstance(self._generator, TimestampGenerator):
+        """What any number of records, which travel by their own way, do to time: their highest timestamp is enough."""
+        if not isinstance(self._generator, HighestTimestampGenerator):
             raise InvalidTypeError(f"{self._name}: {type(self._generator).__name__} must see the records one by one")
         self._had_event()
-        self._generator.on_timestamps(np.array([timestamp], np.int64))
+        self._generator.on_highest(timestamp)
 
     def process_watermark(self, watermark: Watermark) -> None:
         if watermark.is_end:
@@ -316,9 +266,6 @@ class AssignWatermarksOperator(ChainOperator):
 
     def on_periodic_emit(self) -> None:
         self.machine.on_periodic_emit()
-
-    def next_clock_time(self) -> int | None:
-        return self.machine.idle_after
 
     def snapshot(self) -> Snapshot:
         return make_snapshot("assign", 1, base=super().snapshot(), machine=self.machine.snapshot())

@@ -50,11 +50,6 @@ class CombinedWatermark:
     def is_idle(self) -> bool:
         return self._is_idle
 
-    @property
-    def input_watermarks(self) -> list[int]:
-        """The current watermark of each input."""
-        return list(self._watermarks)
-
     def input_watermark(self, watermark: int | Watermark, input_index: int) -> list[Progress]:
         """A watermark arrived on an input. It turns an idle input active first."""
         timestamp = watermark.timestamp if isinstance(watermark, Watermark) else check_timestamp(watermark, "watermark")

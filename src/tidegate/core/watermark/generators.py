@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Protocol
 
 from tidegate.core.state.attributes import load_attributes, save_attributes
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import MIN_TIME, add, subtract
 from tidegate.core.watermark.records import Watermark
-
-Timestamps = NDArray[np.int64]
-"""A column of timestamps in milliseconds, in the order of the records."""
 
 
 class WatermarkOutput(Protocol):
@@ -28,16 +22,6 @@ class WatermarkOutput(Protocol):
 
     def mark_active(self) -> None:
         """Say that this channel counts again."""
-
-
-class Emissions(NamedTuple):
-    """Watermarks made inside a column: `watermarks[i]` follows the record at `positions[i]`."""
-
-    positions: NDArray[np.int64]
-    watermarks: Timestamps
-
-
-NO_EMISSIONS = Emissions(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class WatermarkGenerator(ABC):
@@ -65,18 +49,15 @@ class WatermarkGenerator(ABC):
         load_attributes(self, open_snapshot(snapshot, "generator", 1)["attributes"])
 
 
-class TimestampGenerator(WatermarkGenerator):
-    """A generator that needs only the timestamps, so that it can take a whole column at once."""
+class HighestTimestampGenerator(WatermarkGenerator):
+    """A generator that emits only when asked, and needs only the highest timestamp for it."""
 
     @abstractmethod
-    def on_timestamps(self, timestamps: Timestamps) -> Emissions:
-        """What `on_event` would have emitted, had each timestamp been given to it in turn.
-
-        Watermarks that are not higher than an earlier one of the column may be left out.
-        """
+    def on_highest(self, timestamp: int) -> None:
+        """Take any number of records into account, by the highest of their timestamps."""
 
 
-class BoundedOutOfOrdernessWatermarks(TimestampGenerator):
+class BoundedOutOfOrdernessWatermarks(HighestTimestampGenerator):
     """Periodically emits `max_timestamp - bound - 1`; before any event that is exactly `MIN_TIME`."""
 
     def __init__(self, bound: int) -> None:
@@ -87,10 +68,8 @@ class BoundedOutOfOrdernessWatermarks(TimestampGenerator):
         if timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
 
-    def on_timestamps(self, timestamps: Timestamps) -> Emissions:
-        if timestamps.size:
-            self._max_timestamp = max(self._max_timestamp, int(timestamps.max()))
-        return NO_EMISSIONS
+    def on_highest(self, timestamp: int) -> None:
+        self._max_timestamp = max(self._max_timestamp, timestamp)
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
         output.emit_watermark(Watermark(subtract(self._max_timestamp, self._bound + 1)))
@@ -110,7 +89,7 @@ class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks):
         super().__init__(0)
 
 
-class NoWatermarksGenerator(TimestampGenerator):
+class NoWatermarksGenerator(HighestTimestampGenerator):
     """Emits nothing. The end of input still flows."""
 
     def on_event(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:
@@ -119,8 +98,8 @@ class NoWatermarksGenerator(TimestampGenerator):
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
         pass
 
-    def on_timestamps(self, timestamps: Timestamps) -> Emissions:
-        return NO_EMISSIONS
+    def on_highest(self, timestamp: int) -> None:
+        pass
 
     def snapshot(self) -> Snapshot:
         return make_snapshot("none", 1)
@@ -129,7 +108,7 @@ class NoWatermarksGenerator(TimestampGenerator):
         open_snapshot(snapshot, "none", 1)
 
 
-class PerEventWatermarks(TimestampGenerator):
+class PerEventWatermarks(WatermarkGenerator):
     """Emits each record's own timestamp right after the record: the simplest punctuated generator."""
 
     def on_event(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:
@@ -137,15 +116,6 @@ class PerEventWatermarks(TimestampGenerator):
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
         pass
-
-    def on_timestamps(self, timestamps: Timestamps) -> Emissions:
-        if not timestamps.size:
-            return NO_EMISSIONS
-        highest = np.maximum.accumulate(timestamps)
-        rises = np.ones(len(highest), np.bool_)
-        rises[1:] = highest[1:] > highest[:-1]
-        positions = np.flatnonzero(rises)
-        return Emissions(positions, highest[positions])
 
     def snapshot(self) -> Snapshot:
         return make_snapshot("per_event", 1)

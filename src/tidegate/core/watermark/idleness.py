@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.time.millis import add
 from tidegate.errors import InvalidValueError
 
 
@@ -56,13 +55,6 @@ class IdlenessCountdown:
             return False
         self._is_idle = now - self._started_at > self._timeout
         return self._is_idle
-
-    @property
-    def idle_after(self) -> int | None:
-        """The time after which a probe finds the channel idle if no event comes; None while no countdown runs."""
-        if self._is_idle or self._started_at is None or self._paused_at is not None:
-            return None
-        return add(self._started_at, self._timeout)
 
     def pause(self, now: int) -> None:
         """The channel is not offered for reading from `now` on."""

@@ -12,9 +12,9 @@ from tidegate.core.watermark.alignment import AlignmentParameters
 from tidegate.core.watermark.generators import (
     AscendingTimestampsWatermarks,
     BoundedOutOfOrdernessWatermarks,
+    HighestTimestampGenerator,
     NoWatermarksGenerator,
     PerEventWatermarks,
-    TimestampGenerator,
     WatermarkGenerator,
 )
 from tidegate.core.watermark.legacy_assigners import (
@@ -51,7 +51,7 @@ class Bounded:
         if not isinstance(self.bound, int) or isinstance(self.bound, bool) or self.bound < 0:
             raise InvalidValueError(f"out-of-orderness bound must be 0 ms or more, got {self.bound!r}")
 
-    def create(self) -> TimestampGenerator:
+    def create(self) -> HighestTimestampGenerator:
         return BoundedOutOfOrdernessWatermarks(self.bound)
 
 
@@ -59,7 +59,7 @@ class Bounded:
 class Ascending:
     state_kind: ClassVar[str] = "highest timestamp"
 
-    def create(self) -> TimestampGenerator:
+    def create(self) -> HighestTimestampGenerator:
         return AscendingTimestampsWatermarks()
 
 
@@ -67,7 +67,7 @@ class Ascending:
 class NoWatermarks:
     state_kind: ClassVar[str] = "nothing"
 
-    def create(self) -> TimestampGenerator:
+    def create(self) -> HighestTimestampGenerator:
         return NoWatermarksGenerator()
 
 
@@ -75,7 +75,7 @@ class NoWatermarks:
 class PerEvent:
     state_kind: ClassVar[str] = "each timestamp"
 
-    def create(self) -> TimestampGenerator:
+    def create(self) -> WatermarkGenerator:
         return PerEventWatermarks()
 
 
