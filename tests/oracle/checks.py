@@ -49,9 +49,9 @@ CHECKS: Final = (
         explain=explanations.of_idle_generator,
     ),
     Check(
-        "... on columns of timestamps",
+        "... by the highest timestamp of a column",
         "generator",
-        generators.ColumnGenerator,
+        generators.HighestGenerator,
         canonical=explanations.without_waking,
         explain=explanations.of_idle_generator,
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from tests.oracle.script import Script, Step, shown
 
 from tidegate.core.operator.outputs import ChainedOutput
@@ -85,12 +84,11 @@ class Generator:
         self.operator.process_element("event", timestamp)
 
 
-class ColumnGenerator(Generator):
-    """The operator fed with columns of timestamps."""
+class HighestGenerator(Generator):
+    """The operator fed with the highest timestamp of a column, here of one record."""
 
     def event(self, timestamp: int) -> None:
-        for found in self.operator.process_timestamps(np.array([timestamp], np.int64)):
-            self.output.emit(found.progress)
+        self.operator.process_highest(timestamp)
 
 
 def cut_generator(script: Script) -> Generator:

@@ -8,7 +8,6 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +19,7 @@ from tidegate.core.source.source_context import (
     ProcessingTimeContext,
     SourceContext,
 )
-from tidegate.core.time.millis import MAX_TIME, MIN_TIME, add
+from tidegate.core.time.millis import MAX_TIME, MIN_TIME
 from tidegate.core.watermark.assign_watermarks import TimestampsAndWatermarksOperator
 from tidegate.core.watermark.generators import WatermarkGenerator, WatermarkOutput
 from tidegate.core.watermark.legacy_assigners import BoundedOutOfOrdernessTimestampExtractor
@@ -70,20 +69,28 @@ class Extractor(BoundedOutOfOrdernessTimestampExtractor):
         return element[1]  # type: ignore[no-any-return]
 
 
-BUILT_IN = [
+BY_HIGHEST = [
     WatermarkStrategy.for_bounded_out_of_orderness("0 ms"),
     WatermarkStrategy.for_bounded_out_of_orderness("7 ms"),
     WatermarkStrategy.for_monotonous_timestamps(),
     WatermarkStrategy.no_watermarks(),
-    WatermarkStrategy.for_punctuated_timestamps(),
 ]
-WITH_USERS = [*BUILT_IN, WatermarkStrategy.for_generator(EveryThird), WatermarkStrategy.of(Extractor("7 ms"))]
+"""Those whose sources may be read as columns, with or without idleness; see `tidegate.engine.entries`."""
+
+ALL = [
+    *BY_HIGHEST,
+    WatermarkStrategy.for_punctuated_timestamps(),
+    WatermarkStrategy.for_generator(EveryThird),
+    WatermarkStrategy.of(Extractor("7 ms")),
+]
 
 EXTREMES = [MIN_TIME, MIN_TIME + 1, MAX_TIME - 1, MAX_TIME]
 timestamps = st.sampled_from([*range(-10, 120, 3), *EXTREMES])
 
 
-def options(strategies: list[WatermarkStrategy]) -> st.SearchStrategy[WatermarkStrategy]:
+def options(
+    strategies: list[WatermarkStrategy], skews: tuple[str, ...] = ("none", "keep", "divert")
+) -> st.SearchStrategy[WatermarkStrategy]:
     def choose(strategy: WatermarkStrategy, is_idling: bool, skew: str) -> WatermarkStrategy:
         if is_idling:
             strategy = strategy.with_idleness("10 ms")
@@ -91,10 +98,13 @@ def options(strategies: list[WatermarkStrategy]) -> st.SearchStrategy[WatermarkS
             strategy = strategy.with_max_future_skew(f"{SKEW} ms", "future" if skew == "divert" else None)
         return strategy
 
-    return st.builds(choose, st.sampled_from(strategies), st.booleans(), st.sampled_from(["none", "keep", "divert"]))
+    return st.builds(choose, st.sampled_from(strategies), st.booleans(), st.sampled_from(skews))
 
 
-# Vectorised = one by one
+by_highest = options(BY_HIGHEST, skews=("none",))
+
+
+# By the highest timestamp = one by one
 
 
 class Batch(NamedTuple):
@@ -130,71 +140,58 @@ class Channel:
             self.count += 1
 
     def at_once(self, column: list[int]) -> None:
-        """What a runtime does: the records travel by themselves, and progress is put behind the record it follows."""
-        progress = self.operator.process_timestamps(np.array(column, np.int64))
-        for position, timestamp in enumerate(column):
-            is_future = timestamp > add(self.clock(), SKEW)
-            if not (self.strategy.future_output is not None and is_future):
-                self.output.collect((self.count, timestamp), timestamp)
-            self.count += 1
-            for item in progress:
-                if item.position == position:
-                    self.deliver(item.progress)
-
-    def deliver(self, progress: Progress) -> None:
-        if isinstance(progress, Watermark):
-            self.received.process_watermark(progress)
-        else:
-            self.received.process_status(progress)
+        """What a runtime does with columns: the records travel by themselves, and none send nothing."""
+        if column:
+            self.operator.process_highest(max(column))
 
     def wait(self, milliseconds: int, *, is_probed: bool) -> None:
         self.clock.advance(milliseconds)
         if is_probed:
             self.operator.on_periodic_emit()
 
-    def state(self) -> tuple[Any, ...]:
-        operator, output = self.operator, self.output
-        return (
-            operator.current_watermark,
-            operator.is_idle,
-            operator.num_future_records,
-            operator.idle_after,
-            output.current_watermark,
-            output.status,
-        )
+    def progress(self) -> list[Progress]:
+        return [item for item in self.received.items if not isinstance(item, Record)]
 
 
-@given(strategy=options(BUILT_IN), script=batches)
+@given(strategy=by_highest, script=batches)
 @settings(max_examples=150, deadline=None)
-def test_a_column_moves_time_exactly_as_its_records_one_by_one(
+def test_the_highest_timestamp_of_a_column_moves_time_exactly_as_its_records_one_by_one(
     strategy: WatermarkStrategy, script: list[Batch]
 ) -> None:
     slow, fast = Channel(strategy), Channel(strategy)
     for batch in script:
         slow.one_by_one(batch.column)
         fast.at_once(batch.column)
-        assert fast.state() == slow.state()
+        assert fast.operator.snapshot() == slow.operator.snapshot()
         slow.wait(batch.wait, is_probed=batch.is_probed)
         fast.wait(batch.wait, is_probed=batch.is_probed)
-    assert fast.received.items == slow.received.items
-    assert fast.state() == slow.state()
+        assert fast.progress() == slow.progress()
+    assert fast.operator.snapshot() == slow.operator.snapshot()
 
 
 @given(
-    strategy=options(BUILT_IN),
+    strategy=by_highest,
     column=st.lists(timestamps, min_size=10, max_size=20),
     cuts=st.sets(st.integers(0, 20), max_size=5),
+    data=st.data(),
 )
 @settings(max_examples=60, deadline=None)
-def test_a_column_may_be_cut_anywhere(strategy: WatermarkStrategy, column: list[int], cuts: set[int]) -> None:
+def test_a_column_may_be_cut_anywhere_and_its_parts_come_in_any_order(
+    strategy: WatermarkStrategy, column: list[int], cuts: set[int], data: st.DataObject
+) -> None:
     whole, cut = Channel(strategy), Channel(strategy)
+    # Both are idle by now, if they can be.
+    for channel in (whole, cut):
+        channel.wait(0, is_probed=True)
+        channel.wait(11, is_probed=True)
     whole.at_once(column)
     bounds = [0, *sorted(cuts), len(column)]
-    for start, end in itertools.pairwise(bounds):
+    for start, end in data.draw(st.permutations(list(itertools.pairwise(bounds)))):
         cut.at_once(column[start:end])
     whole.wait(10, is_probed=True)
     cut.wait(10, is_probed=True)
-    assert cut.received.items == whole.received.items
+    assert cut.progress() == whole.progress()
+    assert cut.operator.snapshot() == whole.operator.snapshot()
 
 
 # Monotone output
@@ -231,7 +228,7 @@ def feed(channel: Channel, step: Event | Probe | Upstream) -> None:
         channel.operator.process_watermark(Watermark(step.watermark))
 
 
-@given(strategy=options(WITH_USERS), script=steps)
+@given(strategy=options(ALL), script=steps)
 @settings(max_examples=60, deadline=None)
 def test_a_channel_never_goes_back_and_announces_each_change_once(
     strategy: WatermarkStrategy, script: list[Event | Probe | Upstream]
@@ -265,7 +262,7 @@ def restarted(channel: Channel) -> Channel:
     return fresh
 
 
-@given(strategy=options(WITH_USERS), script=steps, cuts=st.sets(st.integers(0, 59), min_size=1, max_size=4))
+@given(strategy=options(ALL), script=steps, cuts=st.sets(st.integers(0, 59), min_size=1, max_size=4))
 @settings(max_examples=60, deadline=None)
 def test_a_restart_at_any_step_changes_neither_records_nor_watermarks(
     strategy: WatermarkStrategy, script: list[Event | Probe | Upstream], cuts: set[int]

@@ -74,8 +74,12 @@ class ModelCombination:
         return emitted
 
 
+def input_watermarks(combined: CombinedWatermark) -> list[int]:
+    return [watermark for watermark, _ in combined.snapshot()["inputs"]]
+
+
 def feed(combined: CombinedWatermark, step: Step) -> list[Progress]:
-    index = step.pick % len(combined.input_watermarks)
+    index = step.pick % len(input_watermarks(combined))
     if step.verb == "wm":
         return combined.input_watermark(step.watermark(combined.last_output), index)
     return combined.input_status(WatermarkStatus(step.verb), index)
@@ -103,7 +107,7 @@ def test_the_combination_is_what_its_inputs_say(rules: Rules, inputs: int, steps
     combined, model = CombinedWatermark(inputs, rules=rules), ModelCombination(inputs, rules=rules)
     for step in steps:
         assert feed(combined, step) == model.feed(step)
-        assert combined.input_watermarks == model.watermarks
+        assert input_watermarks(combined) == model.watermarks
 
 
 @both_rules

@@ -4,12 +4,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from tidegate.core.operator.outputs import ChainedOutput
 from tidegate.core.time.millis import MIN_TIME
-from tidegate.core.watermark.assign_watermarks import ColumnProgress, TimestampsAndWatermarksOperator
+from tidegate.core.watermark.assign_watermarks import TimestampsAndWatermarksOperator
 from tidegate.core.watermark.generators import WatermarkGenerator, WatermarkOutput
 from tidegate.core.watermark.records import Record, Watermark, WatermarkStatus
 from tidegate.core.watermark.strategy import WatermarkStrategy
@@ -31,10 +30,6 @@ def operator_of(strategy: WatermarkStrategy, received: Received, clock: ManualCl
 def probe(operator: TimestampsAndWatermarksOperator, clock: ManualClock, now: int) -> None:
     clock.advance_to(now)
     operator.on_periodic_emit()
-
-
-def column(*timestamps: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array(timestamps, np.int64)
 
 
 class OnMarker(WatermarkGenerator):
@@ -342,15 +337,6 @@ def test_pause_and_resume_need_no_idleness(received: Received, clock: ManualCloc
     assert received.take() == []
 
 
-def test_the_time_a_tick_is_needed_is_known(received: Received, clock: ManualClock) -> None:
-    operator = operator_of(ASCENDING.with_idleness("100 ms"), received, clock)
-    times = [operator.idle_after]
-    probe(operator, clock, 50)
-    times.append(operator.idle_after)
-    assert times == [None, 150]
-    assert operator_of(ASCENDING, received, clock).idle_after is None
-
-
 def test_a_timeout_that_is_not_positive_is_refused(received: Received, clock: ManualClock) -> None:
     strategy = WatermarkStrategy(ASCENDING.generator, idle_timeout=-5)
     with pytest.raises(InvalidValueError, match="idle timeout must be longer than 0 ms, got -5 ms"):
@@ -404,37 +390,38 @@ def test_diverted_records_that_were_not_taken_yet_survive_a_restart(received: Re
     assert after.future_records == [Record("too far", 51)]
 
 
-# Columns
+# Many records at once, by their highest timestamp
 
 
-def test_a_column_reports_progress_behind_the_record_that_caused_it(received: Received, clock: ManualClock) -> None:
-    operator = operator_of(PUNCTUATED, received, clock)
-    assert operator.process_timestamps(column(5, 3, 7)) == [
-        ColumnProgress(0, Watermark(5)),
-        ColumnProgress(2, Watermark(7)),
-    ]
+def test_the_highest_timestamp_of_many_records_moves_the_watermark_at_the_next_probe(
+    received: Received, clock: ManualClock
+) -> None:
+    operator = operator_of(ASCENDING, received, clock)
+    operator.process_highest(7)
+    operator.process_highest(5)
     assert received.take() == []
-    assert operator.current_watermark == 7
+    operator.on_periodic_emit()
+    assert received.take() == [Watermark(6)]
+    assert operator.current_watermark == 6
 
 
-def test_a_column_wakes_an_idle_channel_at_its_first_record(received: Received, clock: ManualClock) -> None:
-    operator = operator_of(PUNCTUATED.with_idleness("10 ms"), received, clock)
-    for now in (0, 11):
-        probe(operator, clock, now)
-    assert operator.process_timestamps(column(5)) == [ColumnProgress(0, ACTIVE), ColumnProgress(0, Watermark(5))]
-
-
-def test_a_column_wakes_an_idle_channel_even_if_it_emits_no_watermark(received: Received, clock: ManualClock) -> None:
+def test_the_highest_timestamp_of_many_records_wakes_an_idle_channel_at_once(
+    received: Received, clock: ManualClock
+) -> None:
     operator = operator_of(ASCENDING.with_idleness("10 ms"), received, clock)
     for now in (0, 11):
         probe(operator, clock, now)
-    assert operator.process_timestamps(column(5, 6)) == [ColumnProgress(0, ACTIVE)]
+    received.take()
+    operator.process_highest(5)
+    assert received.take() == [ACTIVE]
 
 
-def test_a_column_counts_as_activity_until_the_next_probe(received: Received, clock: ManualClock) -> None:
+def test_the_highest_timestamp_of_many_records_counts_as_activity_until_the_next_probe(
+    received: Received, clock: ManualClock
+) -> None:
     operator = operator_of(ASCENDING.with_idleness("10 ms"), received, clock)
     probe(operator, clock, 0)
-    operator.process_timestamps(column(5))
+    operator.process_highest(5)
     for now in (11, 12, 22):
         probe(operator, clock, now)
     assert received.take() == [Watermark(4)]
@@ -442,39 +429,16 @@ def test_a_column_counts_as_activity_until_the_next_probe(received: Received, cl
     assert received.take() == [IDLE]
 
 
-def test_an_empty_column_is_no_sign_of_life(received: Received, clock: ManualClock) -> None:
-    operator = operator_of(PUNCTUATED.with_idleness("10 ms"), received, clock)
-    for now in (0, 11):
-        probe(operator, clock, now)
-    assert operator.process_timestamps(column()) == []
-    assert operator.is_idle
-
-
-def test_a_column_leaves_out_what_is_too_far_ahead(received: Received, clock: ManualClock) -> None:
-    operator = operator_of(PUNCTUATED.with_max_future_skew("50 ms"), received, clock)
-    assert operator.process_timestamps(column(1_000, 5, 51, 50)) == [
-        ColumnProgress(1, Watermark(5)),
-        ColumnProgress(3, Watermark(50)),
-    ]
-    assert operator.num_future_records == 2
-
-
-def test_a_users_generator_refuses_columns(received: Received, clock: ManualClock) -> None:
-    operator = operator_of(WatermarkStrategy.for_generator(Counting), received, clock)
-    with pytest.raises(InvalidTypeError, match="clicks: Counting must see the records one by one"):
-        operator.process_timestamps(column(5))
-
-
 @pytest.mark.parametrize(
-    "timestamps",
-    [np.array([1.5, 2.5]), np.array([True]), np.array([0], "datetime64[ms]"), np.array([2**63], np.uint64)],
+    ("strategy", "generator"),
+    [(PUNCTUATED, "PerEventWatermarks"), (WatermarkStrategy.for_generator(Counting), "Counting")],
 )
-def test_a_column_that_does_not_hold_64_bit_integers_is_refused(
-    timestamps: Any, received: Received, clock: ManualClock
+def test_a_generator_that_needs_every_record_refuses_their_highest_timestamp(
+    strategy: WatermarkStrategy, generator: str, received: Received, clock: ManualClock
 ) -> None:
-    operator = operator_of(ASCENDING, received, clock)
-    with pytest.raises(InvalidTypeError, match=r"clicks: .*integer"):
-        operator.process_timestamps(timestamps)
+    operator = operator_of(strategy, received, clock)
+    with pytest.raises(InvalidTypeError, match=f"clicks: {generator} must see the records one by one"):
+        operator.process_highest(5)
 
 
 # Restart

@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tidegate.core.time.millis import MAX_TIME, MIN_TIME
@@ -14,7 +13,6 @@ from tidegate.core.watermark.generators import (
     BoundedOutOfOrdernessWatermarks,
     NoWatermarksGenerator,
     PerEventWatermarks,
-    TimestampGenerator,
     WatermarkGenerator,
     WatermarkOutput,
 )
@@ -88,32 +86,21 @@ def test_per_event_emits_each_timestamp_and_nothing_when_asked(emitted: Emitted)
     assert emitted.watermarks == [5, 3]
 
 
-def test_per_event_leaves_out_of_a_column_what_does_not_rise() -> None:
-    emissions = PerEventWatermarks().on_timestamps(np.array([5, 3, 5, 7, 6, 9], np.int64))
-    assert (emissions.positions.tolist(), emissions.watermarks.tolist()) == ([0, 3, 5], [5, 7, 9])
-
-
-@pytest.mark.parametrize(
-    "generator",
-    [
-        BoundedOutOfOrdernessWatermarks(10),
-        AscendingTimestampsWatermarks(),
-        NoWatermarksGenerator(),
-        PerEventWatermarks(),
-    ],
-)
-def test_an_empty_column_emits_nothing(generator: TimestampGenerator) -> None:
-    emissions = generator.on_timestamps(np.empty(0, np.int64))
-    assert (emissions.positions.tolist(), emissions.watermarks.tolist()) == ([], [])
-
-
-def test_a_column_moves_the_bounded_watermark_as_its_highest_timestamp_would(emitted: Emitted) -> None:
+def test_the_highest_timestamp_of_many_records_moves_the_bounded_watermark_and_a_lower_one_does_not(
+    emitted: Emitted,
+) -> None:
     generator = BoundedOutOfOrdernessWatermarks(10)
-    emissions = generator.on_timestamps(np.array([50, 100, 60], np.int64))
-    assert emissions.watermarks.tolist() == []
-    generator.on_timestamps(np.array([70], np.int64))
+    generator.on_highest(100)
+    generator.on_highest(70)
     generator.on_periodic_emit(emitted)
     assert emitted.watermarks == [89]
+
+
+def test_no_watermarks_is_silent_about_the_highest_timestamp_too(emitted: Emitted) -> None:
+    generator = NoWatermarksGenerator()
+    generator.on_highest(5)
+    generator.on_periodic_emit(emitted)
+    assert emitted.watermarks == []
 
 
 @pytest.mark.parametrize(

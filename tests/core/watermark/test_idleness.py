@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tidegate.core.time.millis import MAX_TIME
 from tidegate.core.watermark.idleness import IdlenessCountdown
 from tidegate.errors import InvalidValueError
 
@@ -95,30 +94,6 @@ def test_a_pause_keeps_an_idle_channel_idle() -> None:
     countdown.pause(110)
     countdown.resume(500)
     assert countdown.is_idle
-
-
-def test_the_time_it_becomes_idle_is_known_while_the_countdown_runs() -> None:
-    assert counting(100, since=50).idle_after == 150
-
-
-def test_before_the_first_quiet_probe_it_is_not_known_when_the_channel_becomes_idle() -> None:
-    assert IdlenessCountdown(100).idle_after is None
-
-
-def test_an_idle_channel_does_not_become_idle_again() -> None:
-    countdown = counting(100, since=0)
-    countdown.probe(101)
-    assert countdown.idle_after is None
-
-
-def test_a_channel_that_is_not_read_does_not_become_idle() -> None:
-    countdown = counting(100, since=0)
-    countdown.pause(10)
-    assert countdown.idle_after is None
-
-
-def test_the_time_it_becomes_idle_stays_within_64_bits() -> None:
-    assert counting(MAX_TIME, since=50).idle_after == MAX_TIME
 
 
 def test_a_restart_keeps_the_status() -> None:

@@ -99,6 +99,14 @@ def test_a_longer_lateness_keeps_a_window_that_is_open() -> None:
     assert forgotten(*lives(5, 8)) == [17]
 
 
+def test_only_the_timer_that_an_earlier_run_has_set_gives_way_to_another() -> None:
+    cleanup, timers = lives(5, 8)
+    assert not any(cleanup.is_due("a", WINDOW, time) for time in range(14))
+    assert len(timers) == 1
+    assert not cleanup.is_due("a", WINDOW, 14)
+    assert len(timers) == 2
+
+
 def test_a_shorter_lateness_forgets_an_open_window_by_the_timer_that_it_has() -> None:
     assert forgotten(*lives(5, 0)) == [14]
 

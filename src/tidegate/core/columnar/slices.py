@@ -53,13 +53,3 @@ class Slices:
         while window + self.size > start:
             yield TimeWindow(window, window + self.size)
             window -= self.slide
-
-    def of_window(self, window: TimeWindow) -> Iterator[int]:
-        """The starts of the slices in a window."""
-        cut = self.size % self.slide
-        start = window.start
-        while start < window.end:
-            yield start
-            if cut and start + cut < window.end:
-                yield start + cut
-            start += self.slide

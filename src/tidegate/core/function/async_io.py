@@ -134,9 +134,6 @@ class AsyncWaitOperator(ChainOperator):
                 self._time_out(request)
         self._settle()
 
-    def next_clock_time(self) -> int | None:
-        return min((request.deadline for request in self._in_flight if request.deadline is not None), default=None)
-
     def poll(self) -> None:
         """Let the requests run for a moment and emit what is ready."""
         if self._in_flight:
@@ -279,11 +276,14 @@ class AsyncWaitOperator(ChainOperator):
         """Block until an answer comes or the next deadline passes."""
         tasks = [request.task for request in self._in_flight]
         if tasks:
-            deadline = self.next_clock_time()
+            deadline = self._next_deadline()
             timeout = None if deadline is None else max(deadline + 1 - self._now(), 0) / 1000
             self._run(asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED))
         self._admit()
         self.on_clock()
+
+    def _next_deadline(self) -> int | None:
+        return min((request.deadline for request in self._in_flight if request.deadline is not None), default=None)
 
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         assert self._loop is not None, "open() comes before the first element"
