@@ -196,7 +196,9 @@ def test_a_feeder_that_goes_on_from_a_snapshot_reads_exactly_what_is_left(
     found: list[Any] = []
     for step in range(40):
         if step in cuts:
-            cut = feeder(Lists(*given), saved=cloudpickle.loads(cloudpickle.dumps(cut.snapshot())))
+            saved = cut.snapshot()
+            cut = feeder(Lists(*given), saved=cloudpickle.loads(cloudpickle.dumps(saved)))
+            assert cut.snapshot() == saved
         straight.read(sizes[step % len(sizes)])
         cut.read(sizes[step % len(sizes)])
         expected += in_order(straight.take())
@@ -264,6 +266,8 @@ class Push(SourceFunction):
         )
 
     def run(self, ctx: Any) -> None:
+        # Long enough for another instance to be opened.
+        time.sleep(0.02)
         ctx.collect(self._where)
         while not self._is_cancelled:
             time.sleep(0.001)

@@ -100,6 +100,16 @@ def test_the_plan_has_as_many_subtasks_as_the_environment_says_also_where_nothin
     assert plan_of(lambda env: numbers(env, 1).map(str)).parallelism == PARALLELISM
 
 
+def test_there_are_key_groups_for_every_subtask_or_the_plan_is_refused() -> None:
+    def build(env: StreamExecutionEnvironment) -> Any:
+        return numbers(env).map(str).set_parallelism(7)
+
+    assert plan_of(build).max_parallelism == 128
+    assert plan_of(build, max_parallelism=7).max_parallelism == 7
+    with pytest.raises(InvalidValueError, match="set_max_parallelism: 6 is less than the parallelism 7; give at least"):
+        plan_of(build, max_parallelism=6)
+
+
 @pytest.mark.parametrize(
     ("move", "expected"),
     [
@@ -185,6 +195,12 @@ def sink_of(build: Any) -> tuple[int, list[Any]]:
         (lambda env: numbers(env).sink_to(CollectSink()).set_parallelism(2), (2, [Exchanged(Rebalance())])),
         (lambda env: numbers(env, 1).rebalance().sink_to(CollectSink()), (3, [Exchanged(Rebalance())])),
         (lambda env: numbers(env, 1).broadcast().sink_to(CollectSink()), (3, [Exchanged(Broadcast())])),
+        (
+            lambda env: (
+                numbers(env).broadcast().union(numbers_too(env).map(str).set_parallelism(5)).sink_to(CollectSink())
+            ),
+            (3, [Exchanged(Broadcast()), Exchanged(Rebalance())]),
+        ),
     ],
 )
 def test_a_sink_takes_elements_where_they_are_unless_something_else_was_said(
@@ -379,7 +395,7 @@ def test_every_plan_leads_forward_and_leaves_no_element_without_a_subtask(
     env = environment()
     start = stream = numbers(env, channels)
     for step, unites in steps:
-        stream = STEPS[step](stream.union(start) if unites else stream)
+        stream = STEPS[step](start.union(stream) if unites else stream)
     stream.sink_to(CollectSink())
     plan = lower(env._graph())
     assert [edge.number for edge in plan.edges] == list(range(len(plan.edges)))

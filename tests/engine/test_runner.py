@@ -18,7 +18,7 @@ from tidegate.datastream.functions import KeyedProcessFunction, RuntimeContext
 from tidegate.datastream.state import ValueStateDescriptor
 from tidegate.engine.channels import subtask_of_channel
 from tidegate.engine.lowering import PlanOptions, lower
-from tidegate.engine.messages import Element, Message, Moved, Target
+from tidegate.engine.messages import Element, Message, Moved, Target, Tick
 from tidegate.engine.runner import InProcessRunner
 from tidegate.errors import SnapshotError, UserCodeError
 from tidegate.testing import ManualClock, ManualSource
@@ -27,9 +27,11 @@ from tidegate.testing import ManualClock, ManualSource
 class Written(Sink):
     def __init__(self) -> None:
         self.values: list[Any] = []
+        self.watermarks: list[int] = []
 
     def write(self, value: Any, context: SinkContext) -> None:
         self.values.append(value)
+        self.watermarks.append(context.current_watermark)
 
     def take(self) -> list[Any]:
         values, self.values = self.values, []
@@ -115,6 +117,7 @@ def test_one_batch_goes_through_all_stages_to_the_sinks() -> None:
 def test_the_messages_that_a_batch_was_given_stay_as_they_are() -> None:
     job = Job()
     messages = job.messages("a", 5)
+    messages[Target(1, 0)] = [Tick()]
     before = {target: list(given) for target, given in messages.items()}
     job.start().run_batch(messages)
     assert messages == before
@@ -160,6 +163,7 @@ def test_a_runner_built_from_a_snapshot_goes_on_as_the_old_one_would_have(
         restarted.run_batch(cut.messages(*batch))
         assert cut.sink.take() == whole.sink.take()
         assert cut.side.take() == whole.side.take()
+    assert cut.sink.watermarks == whole.sink.watermarks
     assert restarted.metrics().keys() == runner.metrics().keys()
 
 

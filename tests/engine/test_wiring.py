@@ -45,7 +45,7 @@ class Life(MapFunction):
 
 class Splits(ProcessFunction):
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
-        ctx.output(SIDE, value)
+        ctx.output(SIDE, 10 * value)
         yield value
 
 
@@ -142,16 +142,26 @@ def test_a_channel_before_a_sink_is_announced_to_the_subtask_of_the_same_number(
 
 
 def test_an_element_of_a_source_runs_through_its_chain_and_leaves_with_its_channel() -> None:
-    wired = Wired(lambda env: manual(env).map(lambda value: value + 1).map(str).sink_to(CollectSink()).uid("out"))
+    wired = Wired(
+        lambda env: manual(env).map(lambda value: value + 1).map(str).sink_to(CollectSink()).uid("out"), subtask=1
+    )
     source = wired.source("1")
     wired.sent.take()
     source.collect(4, 9)
     source.emit(Watermark(9))
     edge = wired.edge("out")
-    assert [message._replace(order=()) for _, message in wired.sent.take()] == [
-        Element((), edge, "in/1", None, "5", 9),
-        Moved((), edge, "in/1", Watermark(9)),
+    assert [(target, message._replace(order=())) for target, message in wired.sent.take()] == [
+        (Target(SINKS, 1), Element((), edge, "in/1", None, "5", 9)),
+        (Target(SINKS, 1), Moved((), edge, "in/1", Watermark(9))),
     ]
+
+
+def test_a_lane_is_the_same_whenever_its_channel_is_asked_for() -> None:
+    wired = Wired(chain(Life()))
+    node: Any = wired.plan.by_uid["life"]
+    lane = wired.wiring.join_lane(node, "in/0")
+    assert wired.wiring.join_lane(node, "in/0") is lane
+    assert wired.wiring.join_lane(node, "in/1") is not lane
 
 
 def test_lanes_of_all_channels_share_their_function_which_is_opened_once() -> None:
@@ -233,7 +243,7 @@ def test_side_outputs_go_only_to_those_who_read_them_and_time_to_all() -> None:
     source.emit(Watermark(3))
     sent = [(message.port, getattr(message, "value", None)) for _, message in wired.sent.take()]
     main, side = wired.edge("main"), wired.edge("side")
-    assert sorted(sent, key=str) == sorted([(main, 7), (side, -7), (main, None), (side, None)], key=str)
+    assert sorted(sent, key=str) == sorted([(main, 7), (side, -70), (main, None), (side, None)], key=str)
 
 
 def test_elements_are_checked_against_the_declared_type_where_they_leave() -> None:
