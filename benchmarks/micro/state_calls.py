@@ -16,7 +16,7 @@ from rich.progress import track
 from rich.table import Table
 
 from tidegate.common import Time, WatermarkStrategy
-from tidegate.core.columnar.pane_log import MemoryBlobs
+from tidegate.core.state.blobs import MemoryBlobs
 from tidegate.core.columnar.table_cache import TableCache
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.functions import AggregateFunction

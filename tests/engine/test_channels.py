@@ -175,7 +175,7 @@ def test_channels_of_two_streams_and_of_two_sources_have_different_names() -> No
 @settings(deadline=None)
 @given(st.integers(1, 6), st.lists(st.text(max_size=8), unique=True))
 def test_every_channel_of_a_source_is_held_by_one_subtask(parallelism: int, channels: list[str]) -> None:
-    source = PlannedSource(0, "in", "in", "source", 0, parallelism, ManualSource(1), None)  # type: ignore[arg-type]
+    source = PlannedSource(0, "in", "in", "source", None, 0, parallelism, ManualSource(1), None)  # type: ignore[arg-type]
     held = [subtask_of_channel(source, channel) for channel in channels]
     assert all(0 <= subtask < parallelism for subtask in held)
     assert held == [subtask_of_channel(source, channel) for channel in channels]

@@ -37,7 +37,7 @@ SAVED = record(lambda env: [summed(stamped(env, "in"))])
 
 
 def check(build: Any) -> list[str]:
-    return check_program(SAVED, record(build), "checkpoint /checkpoint")
+    return check_program(SAVED, record(build), "checkpoint /checkpoint")[1]
 
 
 def refused(build: Any, message: str) -> None:

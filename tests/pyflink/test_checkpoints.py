@@ -50,7 +50,7 @@ def test_a_failed_run_leaves_the_checkpoint_as_it_was(folder: Path) -> None:
     with env_error:
         run(folder, ["a", "bad", "a"])
     assert not folder.exists()
-    with pytest.raises(ZeroDivisionError, match="closed badly"):
+    with pytest.raises(UserCodeError, match=r"word counts: close\(\) raised ZeroDivisionError: closed badly"):
         fails_when_it_closes(folder)
     assert not folder.exists()
     assert run(folder, ["a", "a"]) == [("a", 1), ("a", 2)]

@@ -76,9 +76,11 @@ class Program:
     lateness: int = 0
     state: StateDescriptor = field(default_factory=lambda: ValueStateDescriptor("seen", Types.INT()))
     build_window: Callable[[Any], DataStream] | None = None
+    schema: str = "user string, ts long, x long, y long"
+    has_extra: bool = False
 
     def build(self, env: StreamExecutionEnvironment, job: Job) -> tuple[CollectSink, CollectSink]:
-        source = FileSource.csv(str(job.folder), "user string, ts long, x long, y long", watch=True)
+        source = FileSource.csv(str(job.folder), self.schema, watch=True)
         strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_column("ts")
         keyed = env.from_source(source, strategy, "orders").key_by(self.key)
         windowed = keyed.window(self.assigner).allowed_lateness(self.lateness)
@@ -86,6 +88,8 @@ class Program:
         windows, numbers = CollectSink(), CollectSink()
         build(windowed).uid("windows").name("sums").sink_to(windows)
         keyed.process(Numbered(self.state)).uid("numbers").name("numbers").sink_to(numbers)
+        if self.has_extra:
+            keyed.process(Numbered(ValueStateDescriptor("seen"))).uid("extra").sink_to(CollectSink())
         return windows, numbers
 
 
@@ -126,7 +130,7 @@ REFUSED: dict[str, tuple[Program, str]] = {
     "window size": (
         Program(TumblingEventTimeWindows.of("30 seconds")),
         r"operator 'sums' \(uid 'windows'\) cannot go on with its state in checkpoint .*: its window was "
-        r"TumblingEventTimeWindows\(.*size=60000.*\) and is .*size=30000.*; run it as it was, give it another uid",
+        r"TumblingEventTimeWindows\(.*size=60000.*\) and is .*size=30000.*; run it as it was, or start from a new",
     ),
     "window offset": (Program(TumblingEventTimeWindows.of("1 minute", "5 seconds")), "its window was .*offset=5000"),
     "sliding window": (Program(SlidingEventTimeWindows.of("1 minute", "30 seconds")), r"'sums'.* its window was"),
@@ -140,6 +144,7 @@ REFUSED: dict[str, tuple[Program, str]] = {
         r"'sums' .* its aggregate total was sum\(x\) and is max\(x\) now",
     ),
     "key": (Program(key=["user", "x"]), r"operator '(sums|numbers)' .* cannot go on"),
+    "key type": (Program(schema="user int, ts long, x long, y long"), r"its key( type)? was .*string and is .*int"),
     "function instead of aggregate": (
         Program(build_window=lambda windows: windows.reduce(lambda a, b: a)),
         r"operator 'sums' \(uid 'windows'\) cannot go on with its state",
@@ -191,6 +196,12 @@ def test_a_removed_aggregate_is_forgotten(runtime: Runtime, job: Job) -> None:
     assert by_fields(windows, "highest") == [(50,)]
 
 
+def test_an_aggregate_that_comes_back_is_refused(runtime: Runtime, job: Job) -> None:
+    go_on(runtime, job, Program(aggregates={"highest": agg.max("y")}), windows=1)
+    with pytest.raises(SnapshotError, match=r"'sums' .*: sum\(x\) was taken out of the program once and is back"):
+        go_on(runtime, job, Program(), windows=1)
+
+
 def test_a_longer_lateness_holds_for_windows_that_are_open(
     runtime: Runtime, job: Job, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -222,7 +233,18 @@ def test_state_that_is_declared_as_something_else_is_refused_when_it_is_opened(
     runtime: Runtime, job: Job, descriptor: StateDescriptor, why: str
 ) -> None:
     with pytest.raises(SnapshotError, match=rf"numbers: the checkpoint holds the state 'seen', but {why}; declare it"):
-        go_on(runtime, job, Program(state=descriptor), windows=1)
+        go_on(runtime, job, Program(state=descriptor, has_extra=True), windows=1)
+    # What was refused has left no trace.
+    windows, numbers = go_on(runtime, job, Program(), windows=1)
+    assert by_fields(windows, "user", "window_start", "total") == [("a", 60_000, 21)]
+    assert sorted(numbers.results) == [("a", 5), ("a", 6)]
+
+
+def test_a_type_that_is_not_declared_for_once_is_not_forgotten(runtime: Runtime, job: Job) -> None:
+    go_on(runtime, job, Program(state=ValueStateDescriptor("seen")), windows=1)
+    job.write("3", [("a", 300_000, 0, 0)])
+    with pytest.raises(SnapshotError, match=r"numbers: the checkpoint holds the state 'seen', but its type was"):
+        go_on(runtime, job, Program(state=ValueStateDescriptor("seen", Types.STRING())), windows=1)
 
 
 def test_a_state_of_another_name_begins_with_nothing(runtime: Runtime, job: Job) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegate.common.typeinfo import SparkType
+from tidegate.common.typeinfo import SparkType, as_type
 from tidegate.core.aggregate.aggregate import Aggregate
-from tidegate.core.function.fields import Field
+from tidegate.core.function.fields import Field, FieldKey
 from tidegate.errors import InvalidValueError
 
 
@@ -15,6 +15,17 @@ def columns_of(type_info: Any) -> dict[Field, str] | None:
     """The columns of a stream and their types in Spark's words, None if they are not known."""
     fields = getattr(type_info.data_type, "fields", None) if isinstance(type_info, SparkType) else None
     return None if fields is None else {field.name: field.dataType.simpleString() for field in fields}
+
+
+def described_key(selector: Any, key_type: Any, type_info: Any) -> str | None:
+    """What the keys of a stream are, None if it is not known: what was declared, or the types of their columns."""
+    declared = as_type(key_type, "key_by")
+    if declared is not None:
+        return declared.describe()
+    columns = columns_of(type_info)
+    if columns is None or not isinstance(selector, FieldKey) or any(name not in columns for name in selector.fields):
+        return None
+    return ", ".join(columns[name] for name in selector.fields)
 
 
 def aggregate_columns(type_info: Any, key_names: Sequence[str], aggregates: Mapping[str, Aggregate]) -> str | None:

@@ -20,7 +20,8 @@ class ConnectedStreams:
 
     def key_by(self, key_selector1: Any, key_selector2: Any, key_type: Any = None) -> ConnectedStreams:
         """Partition both by key, so that equal keys meet."""
-        return ConnectedStreams(self.stream1.key_by(key_selector1), self.stream2.key_by(key_selector2))
+        streams = self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
+        return ConnectedStreams(*streams)
 
     def map(self, func: CoMapFunction, output_type: Any = None) -> DataStream:
         if not isinstance(func, CoMapFunction):

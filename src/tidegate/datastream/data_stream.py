@@ -20,7 +20,7 @@ from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
 from tidegate.core.watermark.strategy import WatermarkStrategy
 from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.datastream._element_functions import CheckedKey, Projection, same
-from tidegate.datastream.aggregate_types import columns_of
+from tidegate.datastream.aggregate_types import columns_of, described_key
 from tidegate.datastream.data_stream_sink import DataStreamSink
 from tidegate.datastream.sinks import PrintSink
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
@@ -138,7 +138,7 @@ class DataStream:
         stream = self
         if _check_on_error(on_error) == "side_output":
             stream = self._pass("key_by", MapSpec(CheckedKey(selector), on_error))
-        return KeyedStream(stream, selector, label)
+        return KeyedStream(stream, selector, label, described_key(selector, key_type, self.get_type()))
 
     def window_all(self, window_assigner: WindowAssigner) -> AllWindowedStream:
         """Windows over the whole stream; they run in one subtask."""

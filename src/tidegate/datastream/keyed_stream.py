@@ -30,10 +30,17 @@ if TYPE_CHECKING:
 class KeyedStream(DataStream):
     """A stream partitioned by key. Functions on it have state and timers of the current key."""
 
-    def __init__(self, origin: DataStream, key_selector: Callable[[Any], Any], label: str = "key") -> None:
+    def __init__(
+        self,
+        origin: DataStream,
+        key_selector: Callable[[Any], Any],
+        label: str = "key",
+        key_type: str | None = None,
+    ) -> None:
         super().__init__(origin._env, origin._connections, origin._type_info)
         self._key_selector = key_selector
         self._label = label
+        self._key_type = key_type
 
     def map(self, func: Any, output_type: Any = None, *, on_error: str = "fail") -> DataStream:
         """As on any stream; a function that gets state in `open` gets that of the current key."""
@@ -127,7 +134,7 @@ class KeyedStream(DataStream):
 
     def _key_input(self) -> Input:
         """This stream as the input of an operator with keyed state."""
-        by_key = KeyBy(self._key_selector, self._label)
+        by_key = KeyBy(self._key_selector, self._label, self._key_type)
         return Input(tuple(Connection(stream, by_key) for stream in self._streams))
 
     def _process(self, kind: str, func: Any, output_type: Any, on_error: str) -> DataStream:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tidegate.core.key.hashing import stable_hash
@@ -10,6 +10,10 @@ from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.watermark.records import Progress, Watermark
 from tidegate.core.watermark.valve import StatusWatermarkValve
 from tidegate.engine.plan import Edge, Exchanged, PhysicalPlan, Planned, PlannedSource, PlannedTask
+
+
+def _any(name: str) -> bool:
+    return True
 
 
 class ChannelValve:
@@ -46,10 +50,20 @@ class ChannelValve:
     def snapshot(self) -> Snapshot:
         return make_snapshot("channels", 1, channels=dict(self._channels), valve=self.valve.snapshot())
 
-    def restore(self, snapshot: Mapping[str, Any]) -> None:
+    def restore(self, snapshot: Mapping[str, Any], is_possible: Callable[[str], bool] = _any) -> list[Progress]:
+        """Go on from a snapshot; what the valve emits as channels leave that the program no longer has."""
         fields = open_snapshot(snapshot, "channels", 1)
-        self._channels = dict(fields["channels"])
+        known: dict[str, int] = fields["channels"]
+        expected = self._channels
         self.valve = StatusWatermarkValve.restore(fields["valve"])
+        self._channels = {name: channel for name, channel in known.items() if is_possible(name)}
+        emitted: list[Progress] = []
+        for name in expected:
+            emitted += self.join(name)
+        for name, channel in known.items():
+            if name not in self._channels:
+                emitted += self.valve.remove_channel(channel)
+        return emitted
 
 
 def channel_name(edge: Edge, channel: str) -> str:
@@ -87,6 +101,28 @@ def expected_channels_in(edges: Iterable[Edge], plan: PhysicalPlan, subtask: int
         for channel, origin in _channels_of(plan.by_number[edge.source], plan)
         if origin == subtask or isinstance(edge.travel, Exchanged)
     ]
+
+
+def possible_channels(edges: Iterable[Edge], plan: PhysicalPlan) -> Callable[[str], bool]:
+    """Whether an input can have a channel of some name: those of tasks are known, those of sources by their source."""
+    edges = list(edges)
+    expected = set(expected_channels(edges, plan))
+    prefixes = tuple(
+        channel_name(edge, source_channel(source, ""))
+        for edge in edges
+        for source in _sources_of(plan.by_number[edge.source], plan)
+    )
+    return lambda name: name in expected or name.startswith(prefixes)
+
+
+def _sources_of(node: Planned, plan: PhysicalPlan) -> Iterator[PlannedSource]:
+    """The sources whose channels a node gives on."""
+    if isinstance(node, PlannedSource):
+        yield node
+    elif not isinstance(node, PlannedTask):
+        for edges in node.inputs:
+            for edge in edges:
+                yield from _sources_of(plan.by_number[edge.source], plan)
 
 
 def _channels_of(node: Planned, plan: PhysicalPlan) -> Iterator[tuple[str, int]]:

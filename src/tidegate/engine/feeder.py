@@ -21,7 +21,7 @@ from tidegate.engine.exchange import Carrier
 from tidegate.engine.functions import copy_for_subtask
 from tidegate.engine.messages import Message, Order, Target
 from tidegate.engine.plan import PhysicalPlan, PlannedSource, Reading
-from tidegate.ingest.readers import ChannelReader, FunctionReader, ThreadReader, create_reader, read_in_turn
+from tidegate.engine.readers import ChannelReader, FunctionReader, ThreadReader, create_reader, read_in_turn
 
 _READ_AT_ONCE: Final = 20_000
 

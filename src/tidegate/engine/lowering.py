@@ -11,6 +11,7 @@ from tidegate.core.function.fields import FieldKey
 from tidegate.core.key.key_groups import default_key_groups
 from tidegate.core.source.column_source import ColumnSource
 from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
+from tidegate.core.window.window_join import TaggedKey
 from tidegate.engine.entries import ColumnTask, Readers, column_tasks
 from tidegate.engine.plan import (
     SINKS,
@@ -41,7 +42,7 @@ from tidegate.graph.nodes import (
     SinkNode,
     SourceNode,
 )
-from tidegate.graph.stream_graph import StreamGraph
+from tidegate.graph.stream_graph import StreamGraph, default_name
 
 TICK_MILLIS: Final = 1_000
 """How often a batch without data is made, where something waits for the clock."""
@@ -155,7 +156,7 @@ class _Lowering:
         if state_format is not None:
             state_format = state_format.with_fixed(max_parallelism=self._max_parallelism)
         if state_format is not None and not is_on_columns:
-            state_format = state_format.with_fixed(key=_described_key(node))
+            state_format = state_format.with_fixed(key=_described_key(node)).with_shared(**_key_type(node))
         return PlannedTask(
             *self._identity(node), stage, parallelism, spec, inputs, output_type, state_format, is_on_columns
         )
@@ -235,8 +236,9 @@ class _Lowering:
             inputs.append(tuple(edges))
         return tuple(inputs)
 
-    def _identity(self, node: Node) -> tuple[int, str, str, str]:
-        return node.number, self._graph.uid(node), self._graph.name(node), node.kind
+    def _identity(self, node: Node) -> tuple[int, str, str, str, str | None]:
+        function = None if node.number in self._graph.given_uids else default_name(node)
+        return node.number, self._graph.uid(node), self._graph.name(node), node.kind, function
 
     def _parallelism(self, node: Node) -> int:
         return self._graph.given_parallelism.get(node.number, self._graph.default_parallelism)
@@ -279,7 +281,15 @@ def _described_key(node: OperatorNode) -> str:
     return " and ".join(keys) or "none"
 
 
+def _key_type(node: OperatorNode) -> dict[str, str]:
+    """The type of the keys, where it is known."""
+    partitionings = [connection.partitioning for task_input in node.inputs for connection in task_input.connections]
+    types = [partitioning.key_type for partitioning in partitionings if isinstance(partitioning, KeyBy)]
+    known = [key_type for key_type in types if key_type is not None]
+    return {"key type": " and ".join(dict.fromkeys(known))} if known and len(known) == len(types) else {}
+
+
 def _described_selector(selector: Callable[[Any], Any]) -> str:
     if isinstance(selector, FieldKey):
         return ", ".join(f"field {name!r}" for name in selector.fields)
-    return "a function of the program"
+    return "the keys of two streams" if isinstance(selector, TaggedKey) else "a function of the program"

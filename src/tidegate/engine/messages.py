@@ -102,7 +102,9 @@ class Ended(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """The run stops in good order: functions are closed behind this batch."""
+    """A run ends in good order: its functions are closed behind this batch. For another run it means nothing."""
+
+    run_id: str
 
 
 class Report(NamedTuple):

@@ -84,6 +84,8 @@ class PlannedNode:
     uid: str
     name: str
     kind: str
+    function: str | None
+    """What it does, where the user gave no uid."""
     stage: int
     parallelism: int
 

@@ -7,7 +7,7 @@ by operator, before anything is read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from tidegate.core.state.format import StateFormat, compare
@@ -27,6 +27,10 @@ class OperatorRecord:
     parallelism: int
     inputs: list[list[str]]
     state_format: dict[str, Any] | None
+    function: str | None = None
+    """What it does, where no uid says who it is: then it is known by its place alone."""
+    forgotten: list[str] = field(default_factory=list)
+    """What was once kept in its state and is no longer asked for; what is open may still hold it."""
 
     @property
     def is_source(self) -> bool:
@@ -57,6 +61,7 @@ class ProgramRecord:
                 node.parallelism,
                 [[",".join(_origins(edge.source, edge.side, plan)) for edge in edges] for edges in _inputs(node)],
                 None if (state_format := _state_format(node)) is None else state_format.plain(),
+                node.function,
             )
             for node in plan.nodes
         }
@@ -71,10 +76,11 @@ class ProgramRecord:
         return asdict(self)
 
 
-def check_program(saved: ProgramRecord, program: ProgramRecord, where: str) -> list[str]:
+def check_program(saved: ProgramRecord, program: ProgramRecord, where: str) -> tuple[ProgramRecord, list[str]]:
     """Refuse a program that cannot go on from a checkpoint: which operator, why, and what to do.
 
-    `where` names the checkpoint. Returns what is migrated, a sentence for each change.
+    `where` names the checkpoint. Returns what is to be remembered of the program, and what is migrated, a sentence for
+    each change.
     """
     if saved.parallelism != program.parallelism:
         raise SnapshotError(
@@ -82,10 +88,12 @@ def check_program(saved: ProgramRecord, program: ProgramRecord, where: str) -> l
             f"is fixed for a checkpoint: run with the old one, or {_START_ANEW}"
         )
     migrations: list[str] = []
+    operators = dict(program.operators)
     for uid, before in saved.operators.items():
         after = program.operators.get(uid)
         if after is not None:
             migrations += _check_operator(uid, before, after, where)
+            operators[uid] = replace(after, forgotten=_forgotten(uid, before, after, where))
         elif before.keeps_state:
             raise SnapshotError(
                 f"{where} holds state of the operator {before.name!r} (uid {uid!r}), which the program no longer has; "
@@ -108,7 +116,7 @@ def check_program(saved: ProgramRecord, program: ProgramRecord, where: str) -> l
         raise SnapshotError(
             f"{where} is of a job that has ended: its input is complete and every window has fired; {_START_ANEW}"
         )
-    return migrations
+    return replace(program, operators=operators), migrations
 
 
 def _check_operator(uid: str, before: OperatorRecord, after: OperatorRecord, where: str) -> list[str]:
@@ -118,6 +126,14 @@ def _check_operator(uid: str, before: OperatorRecord, after: OperatorRecord, whe
                 uid, after.name, where, f"it was {before.kind} with state and is {after.kind} without it now"
             )
         return []
+    if None not in (before.function, after.function) and before.function != after.function:
+        raise _refused(
+            uid,
+            after.name,
+            where,
+            f"it was {before.function!r} and is {after.function!r} now, and without a uid an operator is known by its "
+            f"place alone; if it is the same, say so with uid({uid!r})",
+        )
     migrations = _check_format(uid, after.name, before.state_format, after.state_format, where)
     if before.stage != after.stage:
         raise _refused(uid, after.name, where, f"it was in stage {before.stage} and is in stage {after.stage} now")
@@ -143,10 +159,32 @@ def _check_format(uid: str, name: str, before: Mapping[str, Any], after: Mapping
     return [f"operator {name!r} (uid {uid!r}): {sentence}" for sentence in change.migrations]
 
 
+def _forgotten(uid: str, before: OperatorRecord, after: OperatorRecord, where: str) -> list[str]:
+    """The parts of state that are no longer asked for. One that comes back would be put together from then and now."""
+    old, new = _parts(before), _parts(after)
+    back = [part for part in before.forgotten if part in new]
+    if back:
+        raise _refused(
+            uid,
+            after.name,
+            where,
+            f"{', '.join(back)} was taken out of the program once and is back, and what is open may still hold what "
+            "was kept of it then",
+        )
+    return [*before.forgotten, *(part for part in old if part not in new)]
+
+
+def _parts(record: OperatorRecord) -> list[str]:
+    """What the state of an operator is kept in, where the program may change that."""
+    flexible = {} if record.state_format is None else record.state_format["flexible"]
+    named = [parts for value in flexible.values() if isinstance(value, Mapping) for parts in value.values()]
+    return list(dict.fromkeys(part for parts in named for part in parts))
+
+
 def _refused(uid: str, name: str, where: str, why: str) -> SnapshotError:
     return SnapshotError(
-        f"operator {name!r} (uid {uid!r}) cannot go on with its state in {where}: {why}; run it as it was, give "
-        f"it another uid(...) to begin with nothing, or {_START_ANEW}"
+        f"operator {name!r} (uid {uid!r}) cannot go on with its state in {where}: {why}; run it as it was, or "
+        f"{_START_ANEW}"
     )
 
 

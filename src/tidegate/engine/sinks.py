@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tidegate.core.columnar.columnar_operator import stamped_rows
@@ -13,7 +13,13 @@ from tidegate.core.operator.sink import SinkOperator, SinkSpec
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import MAX_TIME, Clock
 from tidegate.core.watermark.records import Progress, Watermark
-from tidegate.engine.channels import ChannelValve, channel_name, expected_channels, expected_channels_in
+from tidegate.engine.channels import (
+    ChannelValve,
+    channel_name,
+    expected_channels,
+    expected_channels_in,
+    possible_channels,
+)
 from tidegate.engine.functions import copy_for_subtask
 from tidegate.engine.messages import Element, Joined, Message, Moved, Order, OrderedMessage, Report, Results, Target
 from tidegate.engine.order import place_of
@@ -115,7 +121,8 @@ class _Sink:
             operator.setup(context)
             (edges,) = node.inputs
             channels = expected_channels(edges, plan) if self._is_shared else expected_channels_in(edges, plan, subtask)
-            self.instances.append(_SinkInstance(operator, ChannelValve(channels), plan))
+            valve = ChannelValve(channels)
+            self.instances.append(_SinkInstance(operator, valve, plan, possible_channels(edges, plan)))
 
     def process(self, message: OrderedMessage, subtask: int) -> None:
         self.instances[0 if self._is_shared else subtask].process(message)
@@ -144,10 +151,18 @@ class _SinkInstance:
     So its watermarks rise, each comes behind all records that it covers, and `Watermark.MAX` comes once, last.
     """
 
-    def __init__(self, operator: SinkOperator, channels: ChannelValve, plan: PhysicalPlan) -> None:
+    def __init__(
+        self,
+        operator: SinkOperator,
+        channels: ChannelValve,
+        plan: PhysicalPlan,
+        is_possible: Callable[[str], bool],
+    ) -> None:
         self.operator = operator
         self._channels = channels
         self._plan = plan
+        self._is_possible = is_possible
+        self._waiting: list[Progress] = []
 
     @property
     def is_fed(self) -> bool:
@@ -157,6 +172,9 @@ class _SinkInstance:
     def process(self, message: OrderedMessage) -> None:
         assert isinstance(message.port, int)
         edge = self._plan.edges[message.port]
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            self._progress(waiting)
         if isinstance(message, Element):
             self.operator.process_element(message.value, message.timestamp)
         elif isinstance(message, Results):
@@ -175,7 +193,7 @@ class _SinkInstance:
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         fields = open_snapshot(saved, "sink", 1)
-        self._channels.restore(fields["channels"])
+        self._waiting = self._channels.restore(fields["channels"], self._is_possible)
         self.operator.restore(fields["operator"])
 
     def _progress(self, items: list[Progress]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tidegate.core.columnar.pane_log import Blobs, MemoryBlobs
 from tidegate.core.columnar.table_cache import TableCache
+from tidegate.core.state.blobs import Blobs, MemoryBlobs
 from tidegate.core.state.keyed_store import KeyedStore, MemoryStore
 from tidegate.core.state.timers import MemoryTimerQueue, TimerQueue
 

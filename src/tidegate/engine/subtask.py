@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
-from tidegate.core.time.millis import MAX_TIME
 from tidegate.core.watermark.records import Watermark
 from tidegate.engine.channels import channel_name, subtask_of_channel
 from tidegate.engine.column_input import ColumnInput
@@ -65,8 +64,9 @@ class Subtask:
         self.wiring = Wiring(plan, stage, index, functions, state, self, surroundings)
         self._undelivered: list[_Delivered] = []
         self._probed_at: int | None = None
-        self.is_closing = False
-        """Whether the run stops in good order: when the batch is saved, functions are closed."""
+        self._must_announce = saved is not None and surroundings.is_restart
+        self.closing_run: str | None = None
+        """The run that ends here in good order: when the batch is saved, its functions are closed."""
         fields = None if saved is None else open_snapshot(saved, "subtask", 1)
         self.wiring.build(None if fields is None else fields["wiring"])
         if fields is not None:
@@ -82,6 +82,9 @@ class Subtask:
         self._out = defaultdict(list)
         self._order.at((BEFORE_RECORDS, ""))
         self._join_expected()
+        if self._must_announce:
+            self._must_announce = False
+            self.wiring.announce()
         delivered, has_ended = self._take(messages)
         is_whole = self._resume()
         if is_whole:
@@ -98,14 +101,6 @@ class Subtask:
         if not self._surroundings.is_in_process:
             self._tell_others()
         return self._out
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether time has ended here: on every channel of a source, and before every task."""
-        outputs = [output for outputs in self.wiring.sources.values() for output in outputs.values()]
-        watermarks = [output.current_watermark for output in outputs]
-        watermarks += [task.current_input_watermark for task in self.wiring.tasks.values()]
-        return bool(watermarks) and all(watermark == MAX_TIME for watermark in watermarks)
 
     def snapshot(self) -> Snapshot:
         """Everything to go on from, but for what its state backend keeps."""
@@ -170,7 +165,7 @@ class Subtask:
             elif isinstance(message, Ended):
                 has_ended = True
             elif isinstance(message, Closing):
-                self.is_closing = True
+                self.closing_run = message.run_id
         for table in columns:
             self._columns.take(table)
         return sorted(interleaved(delivered, self._unordered_ports()), key=place_of), has_ended

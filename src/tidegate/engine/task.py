@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,12 +18,19 @@ from tidegate.errors import SnapshotError
 class Task:
     """Turns what arrives on channels into what the operator sees: the valve first, then the combination of inputs.
 
-    `channels` are the names of those that are expected, for each input. If the operator is interrupted while it fires
+    `channels` are the names of those that are expected, for each input; `possible` says which of those that a snapshot
+    has there still are. If the operator is interrupted while it fires
     timers, what follows about time waits until `resume` has gone on with them.
     """
 
-    def __init__(self, operator: Operator, channels: Sequence[Iterable[str]]) -> None:
+    def __init__(
+        self,
+        operator: Operator,
+        channels: Sequence[Iterable[str]],
+        possible: Sequence[Callable[[str], bool]] = (),
+    ) -> None:
         self.operator = operator
+        self._possible = possible
         self.valves = [ChannelValve(names) for names in channels]
         self.combined = CombinedWatermark(len(channels)) if len(channels) > 1 else None
         self._accepts: tuple[Accept, ...] = ()
@@ -89,16 +96,20 @@ class Task:
                 f"{self.operator.name}: the snapshot has {len(fields['valves'])} inputs, "
                 f"the operator has {len(self.valves)}: the program has changed"
             )
-        for valve, saved in zip(self.valves, fields["valves"], strict=True):
-            valve.restore(saved)
         if fields["combined"] is not None:
             self.combined = CombinedWatermark.restore(fields["combined"])
         self._waiting = deque(load_progress(saved) for saved in fields["waiting"])
+        for index, saved in enumerate(fields["valves"]):
+            self._wait(self.valves[index].restore(saved, *self._possible[index : index + 1]), index)
         self.operator.restore(fields["operator"])
 
     def _progress(self, items: list[Progress], input_index: int) -> None:
-        if not items:
-            return
+        if items:
+            self._wait(items, input_index)
+            self.resume()
+
+    def _wait(self, items: list[Progress], input_index: int) -> None:
+        """Let what a valve emitted wait for the operator."""
         for item in items:
             if self.combined is None:
                 self._waiting.append(item)
@@ -106,4 +117,3 @@ class Task:
                 self._waiting += self.combined.input_watermark(item, input_index)
             else:
                 self._waiting += self.combined.input_status(item, input_index)
-        self.resume()

@@ -13,7 +13,7 @@ from tidegate.core.operator.outputs import OperatorOutput, Receiver, TypedReceiv
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import Clock
 from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
-from tidegate.engine.channels import channel_name, expected_channels, source_channel, subtask_channel
+from tidegate.engine.channels import channel_name, expected_channels, possible_channels, source_channel, subtask_channel
 from tidegate.engine.exchange import Carrier, Exchange, Sender, SinkCarrier
 from tidegate.engine.functions import FunctionHome, SubtaskFunctions
 from tidegate.engine.messages import Joined, Target
@@ -88,7 +88,6 @@ class Wiring:
         self._state = state
         self._sender = sender
         self._surroundings = surroundings
-        self._attempt = uuid.uuid4().hex
         self._exchanges: dict[tuple[Place, str], Exchange] = {}
         self._turns: Mapping[tuple[Place, str], int] = {}
         self._saved_lanes: Mapping[str, Mapping[str, Any]] = {}
@@ -153,6 +152,14 @@ class Wiring:
         known = self.lanes.setdefault(node.number, {})
         return known[channel] if channel in known else self._lane(node, channel)
 
+    def announce(self) -> None:
+        """Say again how far time is everywhere, upstream first: a changed program may have readers that do not know."""
+        for node in self._plan.stage(self._stage):
+            for output in list(self.sources.get(node.number, {}).values()):
+                output.announce()
+        for _, operator in self.operators():
+            operator.output.announce()
+
     def snapshot(self) -> Snapshot:
         lanes: dict[str, dict[str, Any]] = {}
         for number, outputs in self.sources.items():
@@ -186,9 +193,12 @@ class Wiring:
         context.processing_timers = state.processing_timers
         context.blobs = state.blobs
         context.tables = self._state.tables
-        context.attempt = self._attempt
+        # Tables of all operators are in one cache, by names that must tell them apart.
+        context.attempt = uuid.uuid4().hex
         self._set_up(operator, context)
-        task = self.tasks[node.number] = Task(operator, [expected_channels(edges, self._plan) for edges in node.inputs])
+        expected = [expected_channels(edges, self._plan) for edges in node.inputs]
+        possible = [possible_channels(edges, self._plan) for edges in node.inputs]
+        task = self.tasks[node.number] = Task(operator, expected, possible)
         if saved is not None:
             task.restore(saved)
         task.open()
@@ -285,7 +295,7 @@ class Wiring:
             max_parallelism=self._plan.max_parallelism,
         )
         place = (self._plan.place(edge), channel)
-        exchange.turn = self._turns.get(place, exchange.turn)
+        exchange.turn = self._turns.get(place, exchange.turn) % len(targets)
         self._exchanges[place] = exchange
         return exchange
 

@@ -58,6 +58,8 @@ class KeyBy:
 
     selector: Callable[[Any], Any]
     label: str = "key"
+    key_type: str | None = None
+    """What keys are, where it was said or is known from columns."""
 
 
 @dataclass(frozen=True, slots=True)

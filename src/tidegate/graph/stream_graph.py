@@ -37,6 +37,8 @@ class StreamGraph:
     given_parallelism: Mapping[int, int]
     """Of the nodes that were given one."""
     default_parallelism: int
+    given_uids: frozenset[int] = frozenset()
+    """The nodes whose uid the user gave."""
 
     @staticmethod
     def build(ends: Iterable[Node], labels: Mapping[int, Label], default_parallelism: int) -> StreamGraph:
@@ -51,7 +53,8 @@ class StreamGraph:
         uids = _assign_uids(nodes, labels)
         given = {node.number: _given_parallelism(node, labels) for node in nodes}
         parallelism = {number: count for number, count in given.items() if count is not None}
-        graph = StreamGraph(nodes, names, uids, parallelism, default_parallelism)
+        given_uids = frozenset(number for number, label in labels.items() if label.uid is not None)
+        graph = StreamGraph(nodes, names, uids, parallelism, default_parallelism, given_uids)
         for node in nodes:
             check_picklable(node, names[node.number])
         return graph

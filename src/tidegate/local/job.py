@@ -45,7 +45,9 @@ class LocalJob:
         self._program = ProgramRecord.of(self.plan)
         fields = None if snapshot is None else open_snapshot(snapshot, "local_job", 2)
         if fields is not None:
-            for sentence in check_program(ProgramRecord.of_plain(fields["program"]), self._program, where):
+            saved = ProgramRecord.of_plain(fields["program"])
+            self._program, migrations = check_program(saved, self._program, where)
+            for sentence in migrations:
                 _LOGGER.warning("%s", sentence)
         self.runner = InProcessRunner(
             self.plan,

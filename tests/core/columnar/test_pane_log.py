@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.core.columnar.key_hashes import key_hashes
-from tidegate.core.columnar.pane_log import MemoryBlobs, PaneLog
+from tidegate.core.columnar.pane_log import PaneLog
 from tidegate.core.columnar.table_cache import StoredTable, TableCache
+from tidegate.core.state.blobs import MemoryBlobs
 
 KEYS = st.lists(st.tuples(st.none() | st.sampled_from(["", "a", "b"]), st.integers(0, 2)), max_size=20)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tidegate.core.columnar.pane_log import MemoryBlobs
 from tidegate.core.key.hashing import stable_hash
+from tidegate.core.state.blobs import MemoryBlobs
 from tidegate.core.state.timers import MemoryTimerQueue
 from tidegate.spark.state import buckets, timer_buckets
 from tidegate.spark.state.blobs import BlobCache

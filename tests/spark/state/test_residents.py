@@ -15,7 +15,7 @@ from tests.properties.cases import Feed, Mark, Program, Script, Step
 from tests.properties.local_run import Tape
 from tests.properties.programs import build, programs, programs_with_scripts
 
-from tidegate.core.columnar.pane_log import MemoryBlobs
+from tidegate.core.state.blobs import MemoryBlobs
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.functions import KeyedProcessFunction, RuntimeContext
 from tidegate.datastream.state import ValueStateDescriptor
@@ -324,7 +324,7 @@ def test_functions_of_a_try_that_does_not_count_are_not_used_again_long_after_it
 def test_functions_that_were_closed_by_a_try_that_does_not_count_are_not_used_again() -> None:
     cluster = remembering()
     feed(cluster, 0)
-    cluster.attempt(0, STAGE, MemoryBlobs(), [element(cluster), Closing()])
+    cluster.attempt(0, STAGE, MemoryBlobs(), [element(cluster), Closing(cluster.run.run_id)])
     DIARY.attempt = 2
     assert feed(cluster, 0) == [(2, (2,))]
     assert DIARY.take() == ["open", "close", "open"]
@@ -344,7 +344,7 @@ def test_a_batch_that_closes_is_the_last_of_its_functions() -> None:
     cluster = remembering()
     feed(cluster, 0)
     assert DIARY.take() == ["open"]
-    sent = cluster.subtask(STAGE, [element(cluster), Closing()], Fate((), 0))
+    sent = cluster.subtask(STAGE, [element(cluster), Closing(cluster.run.run_id)], Fate((), 0))
     assert [number for number, _ in results(sent)] == [2]
     assert DIARY.take() == ["close"]
 
@@ -353,18 +353,15 @@ def test_closing_a_worker_that_was_left_closes_only_where_the_subtask_is() -> No
     cluster = remembering()
     feed(cluster, 0)
     feed(cluster, 1)
-    cluster.subtask(STAGE, [Closing()], Fate((), 1))
+    cluster.subtask(STAGE, [Closing(cluster.run.run_id)], Fate((), 1))
     assert DIARY.take() == ["open", "open", "close"]
 
 
-def test_functions_are_closed_when_time_has_ended_and_not_before() -> None:
+def test_the_end_of_another_run_closes_nothing() -> None:
     cluster = remembering()
+    cluster.subtask(STAGE, [element(cluster), Closing("a run before")], Fate((), 0))
     feed(cluster, 0)
-    port = element(cluster).port
-    cluster.subtask(STAGE, [Moved((2, "", 1), port, "in/0", Watermark(5))], Fate((), 0))
     assert DIARY.take() == ["open"]
-    cluster.subtask(STAGE, [Moved((3, "", 1), port, "in/0", Watermark.MAX)], Fate((), 0))
-    assert DIARY.take() == ["close"]
 
 
 def test_another_run_of_the_job_closes_what_the_one_before_has_left_and_goes_on_with_its_state() -> None:
@@ -411,8 +408,8 @@ def test_a_stored_subtask_says_which_run_saved_it_and_in_which_formats() -> None
     assert list(stored["stores"]) == ["task"]
 
 
-def test_the_end_of_input_reaches_every_stage_and_closes_it_where_it_runs() -> None:
+def test_the_end_of_input_reaches_every_stage_and_functions_stay_open_until_the_run_ends() -> None:
     cluster = remembering()
     cluster.batch({Target(0, 0): [Element((1, ""), "in", "0", None, "x", None)]}, on(0))
     cluster.batch({Target(0, 0): [Ended()]}, on(1))
-    assert DIARY.take() == ["open", "open", "close"]
+    assert DIARY.take() == ["open", "open"]

@@ -6,51 +6,18 @@ Appending reads nothing, so what a batch costs follows what it brings and not wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from tidegate.core.columnar.key_hashes import Hashes
 from tidegate.core.columnar.table_cache import StoredTable, TableCache
+from tidegate.core.columnar.table_codec import decode_table, encode_table
+from tidegate.core.state.blobs import Blobs
 from tidegate.errors import SnapshotError
 
 _VERSION: Final = b"\x01"
-_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1))
-"""Half the size of lz4, for a few milliseconds a million rows: every byte goes through two sockets and a log."""
-
-
-class Blobs(Protocol):
-    """Named blobs: the view of one subtask onto the state store."""
-
-    def get(self, name: str, *, is_there: bool = False) -> bytes | None:
-        """A blob, None if there is none; `is_there` says that it is known to be there, which saves looking first."""
-
-    def put(self, name: str, data: bytes) -> None: ...
-
-    def remove(self, name: str) -> None: ...
-
-
-class MemoryBlobs:
-    """Blobs in memory; they are part of the snapshot of whoever keeps them."""
-
-    def __init__(self) -> None:
-        self._data: dict[str, bytes] = {}
-
-    def get(self, name: str, *, is_there: bool = False) -> bytes | None:
-        return self._data.get(name)
-
-    def put(self, name: str, data: bytes) -> None:
-        self._data[name] = data
-
-    def remove(self, name: str) -> None:
-        del self._data[name]
-
-    def snapshot(self) -> Any:
-        return dict(self._data)
-
-    def restore(self, snapshot: Any) -> None:
-        self._data = dict(snapshot)
 
 
 class PaneLog:
@@ -157,27 +124,3 @@ class PaneLog:
                 "the state does not belong to this checkpoint or this Tidegate; start from a new checkpoint"
             )
         return decode_table(memoryview(data)[1:])
-
-
-def encode_table(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
-        writer.write_table(table)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def encode_in_parts(table: pa.Table, limit: int) -> Iterator[bytes]:
-    """A table in encoded pieces that are no longer than the limit, as far as rows can be parted."""
-    data = encode_table(table)
-    if len(data) <= limit or len(table) < 2:
-        yield data
-        return
-    middle = len(table) // 2
-    yield from encode_in_parts(table.slice(0, middle), limit)
-    yield from encode_in_parts(table.slice(middle), limit)
-
-
-def decode_table(data: Any) -> pa.Table:
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        return reader.read_all()

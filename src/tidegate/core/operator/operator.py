@@ -6,18 +6,19 @@ channel. A `TaskOperator` has keyed state and timers: each of its subtasks gets 
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
-from tidegate.core.columnar.pane_log import Blobs, MemoryBlobs
 from tidegate.core.columnar.table_cache import TableCache
 from tidegate.core.operator.function_life import FunctionLife, LivesWithOperator
 from tidegate.core.operator.metric_group import MetricGroup
 from tidegate.core.operator.output_tag import DEAD_LETTERS, DeadLetter, OutputTag
 from tidegate.core.operator.outputs import OperatorOutput
 from tidegate.core.operator.runtime_context import RuntimeContext
+from tidegate.core.state.blobs import Blobs, MemoryBlobs
 from tidegate.core.state.keyed_state import KeyedStateBackend
 from tidegate.core.state.keyed_store import MemoryStore
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
@@ -142,13 +143,22 @@ class Operator(ABC):
         )
 
     def open_function(self, function: Any, backend: KeyedStateBackend | None = None) -> None:
-        try:
+        with self._named("open"):
             self.context.functions.open(function, self.runtime_context(backend))
-        except TidegateError as error:
-            raise error.named(self.name) from error
 
     def close_function(self, function: Any) -> None:
-        self.context.functions.close(function)
+        with self._named("close"):
+            self.context.functions.close(function)
+
+    @contextlib.contextmanager
+    def _named(self, what: str) -> Iterator[None]:
+        """Errors of a user's function with the name of the operator."""
+        try:
+            yield
+        except TidegateError as error:
+            raise error.named(self.name) from error
+        except Exception as error:
+            raise UserCodeError(f"{self.name}: {what}() raised {type(error).__name__}: {error}") from error
 
     def emit(self, results: Iterable[Any] | None, timestamp: int | None) -> None:
         """Send what a user's function returned or yielded; `tag, value` goes to a side output."""

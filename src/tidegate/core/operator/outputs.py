@@ -38,6 +38,7 @@ class Output(ABC):
     def __init__(self) -> None:
         self._status = WatermarkStatus.ACTIVE
         self._current_watermark = MIN_TIME
+        self._last_sent = MIN_TIME
 
     @property
     def current_watermark(self) -> int:
@@ -63,6 +64,7 @@ class Output(ABC):
         self._current_watermark = watermark.timestamp
         if self._status is WatermarkStatus.IDLE and not watermark.is_end:
             return
+        self._last_sent = watermark.timestamp
         for receiver in self._receivers():
             receiver.process_watermark(watermark)
 
@@ -73,13 +75,29 @@ class Output(ABC):
         for receiver in self._receivers():
             receiver.process_status(status)
 
+    def announce(self) -> None:
+        """Say again how far time is: to readers that are new, or read from elsewhere now. Others know it."""
+        if self._last_sent > MIN_TIME:
+            for receiver in self._receivers():
+                receiver.process_watermark(Watermark(self._last_sent))
+        if self._status is WatermarkStatus.IDLE:
+            for receiver in self._receivers():
+                receiver.process_status(self._status)
+
     def snapshot(self) -> Snapshot:
-        return make_snapshot("output", 1, status=self._status.value, current_watermark=self._current_watermark)
+        return make_snapshot(
+            "output",
+            2,
+            status=self._status.value,
+            current_watermark=self._current_watermark,
+            last_sent=self._last_sent,
+        )
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        fields = open_snapshot(snapshot, "output", 1)
+        fields = open_snapshot(snapshot, "output", 2)
         self._status = WatermarkStatus(fields["status"])
         self._current_watermark = fields["current_watermark"]
+        self._last_sent = fields["last_sent"]
 
     @abstractmethod
     def _receivers(self) -> Sequence[Receiver]: ...

@@ -49,6 +49,10 @@ class StateFormat:
         """The same, with more that must be the same."""
         return replace(self, fixed={**self.fixed, **fixed})
 
+    def with_shared(self, **shared: Any) -> StateFormat:
+        """The same, with more that must be the same where both have it."""
+        return replace(self, shared={**self.shared, **shared})
+
 
 @dataclass(frozen=True, slots=True)
 class FormatChange:
@@ -121,8 +125,8 @@ def described(subject: object) -> str:
         return kind.__qualname__
     settings = []
     for name, value in sorted(vars(subject).items()):
-        if callable(value):
+        if name.startswith("_") or callable(value):
             continue
         plain = value if isinstance(value, int | float | str) else getattr(value, "value", None)
-        settings.append(f"{name.lstrip('_')}={described(value) if plain is None else plain}")
+        settings.append(f"{name}={described(value) if plain is None else plain}")
     return f"{kind.__name__}({', '.join(settings)})"

@@ -109,6 +109,9 @@ class KeyedStateBackend:
                 f"the checkpoint holds the state {descriptor.name!r}, but {why}; declare it as it was, or give it "
                 "another name to begin with nothing"
             )
+        if saved is not None:
+            # A type that is not declared for once is not forgotten.
+            declared = declared.with_shared(**{**saved.shared, **declared.shared})
         self._formats[name] = declared
 
     def save_formats(self) -> dict[str, Any]:

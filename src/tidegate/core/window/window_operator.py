@@ -77,6 +77,7 @@ class WindowSpec(OperatorSpec):
             "trigger": described(self.effective_trigger),
             "evictor": None if evictor is None else type(evictor).__name__,
             "contents": self.contents.meaning,
+            "windows are": "of each key" if self.is_keyed else "of all elements together",
         }
 
     def shared_meaning(self) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class SparkJob:
         self._group_keys = group_keys(self.plan.parallelism)
         self.spool = Spool(self._folder / SPOOL, self._group_keys)
         self.sinks = Sinks(self.plan, options.job.clock, job_id)
-        self._batches = SinkBatches(self.sinks, self._group_keys, self._folder)
+        self._batches = SinkBatches(self.sinks, self._group_keys, self._folder, on_commit=self._program.confirm)
         self._workers_read = [node for node in self.plan.sources if node.reading is not Reading.BY_DRIVER]
         self._has_frames = any(isinstance(node.source, DataFrameSource) for node in self._workers_read)
         for sentence in unheld_alignments(self.plan):
@@ -102,8 +102,10 @@ class SparkJob:
             self.finish()
 
     def start(self) -> None:
-        """Open the sinks and start the query."""
+        """Open the sinks and start the query. After a restart every subtask runs once, to say how far time is."""
         self._batches.open()
+        if self._program.is_restart:
+            self._write(self._to_everybody(Tick()))
         self._query.start()
 
     def process_all(self) -> None:
@@ -151,6 +153,7 @@ class SparkJob:
         session = get_session(self._options.spark, self.plan.parallelism)
         check_workers(session)
         apply_settings(session, self.plan.parallelism, has_frames=self._has_frames)
+        self._program.confirm()
         results = ResultColumns(session, self.plan, tables)
         frame = compile_plan(session, self.plan, self._run, self._group_keys, self._folder, results)
         threading.Thread(target=self._keep_fed, name="tidegate feeder", daemon=True).start()
@@ -158,11 +161,14 @@ class SparkJob:
 
     def tick(self) -> None:
         """Make a batch in which every subtask of every stage looks at the clock."""
-        self._tell_everybody(Tick())
+        self._write({Target(0, subtask): [Tick()] for subtask in range(self.plan.parallelism)})
 
     def end_input(self) -> None:
-        """Put the end of all input into the spool."""
-        self._tell_everybody(Ended())
+        """Put the end of all input into the spool; behind it functions are closed."""
+        messages = self._to_everybody(Closing(self._run.run_id))
+        for subtask in range(self.plan.parallelism):
+            messages[Target(0, subtask)].append(Ended())
+        self._write(messages)
 
     # Starting
 
@@ -234,6 +240,9 @@ class SparkJob:
 
     def _spool(self, feeder: Feeder) -> None:
         messages: dict[Target, list[Message]] = feeder.take()
+        if feeder.has_ended and not self._workers_read:
+            for target, closing in self._to_everybody(Closing(self._run.run_id)).items():
+                messages.setdefault(target, []).extend(closing)
         if not messages:
             return
         if self.plan.needs_clock:
@@ -241,8 +250,10 @@ class SparkJob:
                 messages[Target(0, subtask)].append(Tick())
         self._write(messages, feeder.snapshot())
 
-    def _tell_everybody(self, message: Message) -> None:
-        self._write({Target(0, subtask): [message] for subtask in range(self.plan.parallelism)})
+    def _to_everybody(self, message: Message) -> dict[Target, list[Message]]:
+        """A message for every subtask of every stage."""
+        places = product(range(self.plan.num_stages), range(self.plan.parallelism))
+        return {Target(stage, subtask): [message] for stage, subtask in places}
 
     def _write(self, messages: Mapping[Target, Sequence[Message]], offsets: Any = None) -> None:
         """Put messages into the spool; nothing comes behind a stop."""
@@ -272,8 +283,7 @@ class SparkJob:
     def _close_functions(self) -> None:
         """Make one more batch, in which every subtask closes its functions."""
         before = self._batches.last_batch
-        places = product(range(self.plan.num_stages), range(self.plan.parallelism))
-        self.spool.write({Target(stage, subtask): [Closing()] for stage, subtask in places})
+        self.spool.write(self._to_everybody(Closing(self._run.run_id)))
         self._await(lambda: self._batches.last_batch > before and self._query.is_idle)
         if not self._query.is_active:
             self._query.raise_failure()

@@ -24,8 +24,9 @@ _INTERRUPT: Final = "py4j.protocol.Py4JJavaError: An error occurred while callin
 class SinkBatches:
     """Gives batches to the sinks, once each and in order, and saves what the sinks know with the batch."""
 
-    def __init__(self, sinks: Sinks, group_keys: Sequence[int], folder: Path) -> None:
+    def __init__(self, sinks: Sinks, group_keys: Sequence[int], folder: Path, *, on_commit: Callable[[], None]) -> None:
         self._sinks = sinks
+        self._on_commit = on_commit
         self._group_keys = tuple(group_keys)
         self._folder = folder
         self._states = BatchStates(folder / "sinks.state", sinks.snapshot())
@@ -102,6 +103,7 @@ class SinkBatches:
             )
             self._sinks.commit_batch(batch_id)
             self._states.save(batch_id, self._sinks.snapshot())
+            self._on_commit()
 
 
 def _stopped(batch_id: int) -> ClosedError:

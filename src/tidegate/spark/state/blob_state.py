@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.core.columnar.pane_log import Blobs
 from tidegate.core.columnar.table_cache import TableCache
+from tidegate.core.state.blobs import Blobs
 from tidegate.engine.state import OperatorState
 from tidegate.spark.state.blobs import BatchBlobs, BlobCache, NamedBlobs
 from tidegate.spark.state.buckets import BucketStore

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import cloudpickle
 
-from tidegate.core.columnar.pane_log import Blobs
+from tidegate.core.state.blobs import Blobs
 from tidegate.errors import SnapshotError
 from tidegate.spark.wire.pickling import dumps
 

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import cloudpickle
 
-from tidegate.core.columnar.pane_log import Blobs
 from tidegate.core.columnar.table_cache import TableCache
+from tidegate.core.state.blobs import Blobs
 from tidegate.engine.clocks import real_clock
 from tidegate.engine.functions import SubtaskFunctions
 from tidegate.engine.messages import Message
@@ -75,7 +75,7 @@ class Resident:
         subtask = self._on(blobs)
         sent = subtask.run(messages)
         self._save(subtask, blobs)
-        if subtask.has_ended or subtask.is_closing:
+        if subtask.closing_run == self.run.run_id:
             self.close()
         return sent
 

@@ -13,7 +13,7 @@ from typing import Final
 import cloudpickle
 import pyarrow as pa
 
-from tidegate.core.columnar.pane_log import decode_table, encode_in_parts
+from tidegate.core.columnar.table_codec import decode_table, encode_in_parts
 from tidegate.engine.messages import (
     Closing,
     Element,
