@@ -107,7 +107,8 @@ class AsyncWaitOperator(ChainOperator):
 
     def discard(self) -> None:
         if self._loop is not None:
-            tasks = [request.task for request in self._in_flight if request.task is not None]
+            # Requests that timed out were cancelled, but may not know it yet.
+            tasks = asyncio.all_tasks(self._loop)
             for task in tasks:
                 task.cancel()
             if tasks:
