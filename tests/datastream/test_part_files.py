@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tidegate.datastream.part_files import PartFiles
-from tidegate.errors import ClosedError, InvalidValueError, SnapshotError
+from tidegate.errors import ClosedError, DeliveryError, InvalidValueError, SnapshotError
 
 
 class CrashError(Exception):
@@ -153,3 +153,32 @@ def test_a_damaged_journal_is_refused(tmp_path: Path) -> None:
     next(tmp_path.glob(".*.journal")).write_text("{")
     with pytest.raises(SnapshotError, match=r"\.journal cannot be read"):
         writer(tmp_path)
+
+
+def test_a_bucket_has_one_form(tmp_path: Path) -> None:
+    files = writer(tmp_path)
+    files.begin(0)
+    for number, bucket in enumerate(["de", "de/", "./de", "de//", "fr"] * 3):
+        files.write(f"{number}\n".encode(), bucket)
+    files.commit()
+    lines = [line for text in visible(tmp_path) for line in text.splitlines()]
+    assert sorted(map(int, lines)) == list(range(15))
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["de", "fr"]
+
+
+@pytest.mark.parametrize("bucket", ["_temporary", "de/.hidden", "_/de"])
+def test_a_bucket_that_readers_would_skip_is_refused(tmp_path: Path, bucket: str) -> None:
+    files = writer(tmp_path)
+    files.begin(0)
+    with pytest.raises(InvalidValueError, match="which readers of files skip"):
+        files.write(b"x", bucket)
+
+
+def test_a_part_file_that_is_gone_at_the_commit_is_an_error(tmp_path: Path) -> None:
+    files = writer(tmp_path)
+    write(files, 0, "a")
+    for hidden in tmp_path.rglob("*.inprogress"):
+        hidden.unlink()
+    with pytest.raises(DeliveryError, match="is gone before it was committed: something else writes to"):
+        files.commit()
+    assert not writer(tmp_path).is_repeated

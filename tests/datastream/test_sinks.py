@@ -129,3 +129,14 @@ def test_for_each_batch_needs_a_function() -> None:
 def test_what_a_sink_holds_stays_in_the_driver(tmp_path: Path) -> None:
     with (tmp_path / "connection").open("w") as connection:
         pickle.dumps(ForeachBatchSink(lambda values, batch_id: connection.writelines(values)))
+
+
+def test_numbers_that_json_has_not_are_texts(tmp_path: Path) -> None:
+    sink = FileSink(tmp_path, "json")
+    env = StreamExecutionEnvironment.get_execution_environment(runtime="local")
+    values = [{"x": float("nan"), "y": [float("inf"), 1.5]}, {"x": float("-inf"), "y": []}]
+    env.from_collection(values).sink_to(sink)
+    env.execute()
+    (file,) = tmp_path.glob("part-*")
+    found = [json.loads(line, parse_constant=pytest.fail) for line in file.read_text().splitlines()]
+    assert found == [{"x": "NaN", "y": ["Infinity", 1.5]}, {"x": "-Infinity", "y": []}]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from tidegate.core.operator.sink import Sink, SinkContext
-from tidegate.datastream.part_files import PartFiles
+from tidegate.datastream.part_files import PartFiles, bucket_folder
 from tidegate.errors import ClosedError, InvalidTypeError, InvalidValueError
 
 Encode = Callable[[Any], bytes]
@@ -68,7 +69,7 @@ class FileSink(Sink):
             return
         bucket = "" if self._bucket is None else self._bucket(value)
         if self._encode is None:
-            self._rows.setdefault(bucket, []).append(value)
+            self._rows.setdefault(bucket_folder(bucket), []).append(value)
         else:
             parts.write(self._encode(value), bucket)
 
@@ -98,7 +99,23 @@ def _text(value: Any) -> bytes:
 
 
 def _json(value: Any) -> bytes:
-    return (json.dumps(_plain(value), ensure_ascii=False, default=str) + "\n").encode()
+    plain = _plain(value)
+    try:
+        text = json.dumps(plain, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_with_named_numbers(plain), ensure_ascii=False, default=str, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def _with_named_numbers(value: Any) -> Any:
+    """What JSON has no numbers for as texts, the way Spark writes them: "NaN", "Infinity", "-Infinity"."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {name: _with_named_numbers(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_named_numbers(item) for item in value]
+    return value
 
 
 def _plain(value: Any) -> Any:

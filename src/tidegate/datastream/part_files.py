@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import uuid
 from pathlib import Path
 from typing import IO
 
-from tidegate.errors import ClosedError, InvalidValueError
+from tidegate.errors import ClosedError, DeliveryError, InvalidTypeError, InvalidValueError
 from tidegate.storage.kept_file import KeptFile, flush_to_disk, put_in_place
+
+
+@functools.lru_cache(maxsize=4096)
+def bucket_folder(bucket: str) -> str:
+    """The folder of a bucket, in the one form that it has: `de`, `de/` and `./de` are the same.
+
+    >>> bucket_folder("country=de//day=1/")
+    'country=de/day=1'
+    """
+    if not isinstance(bucket, str):
+        raise InvalidTypeError(f"a bucket is the name of a folder, got {bucket!r}; give a text, '' for no folder")
+    names = [name for name in bucket.split("/") if name not in ("", ".")]
+    if bucket.startswith("/") or ".." in names:
+        raise InvalidValueError(f"the bucket {bucket!r} is outside of the sink's folder; name a folder inside it")
+    for name in names:
+        if name.startswith((".", "_")):
+            raise InvalidValueError(
+                f"the bucket {bucket!r} has a folder {name!r}, which readers of files skip; begin it with another "
+                "character than a dot or an underscore"
+            )
+    return "/".join(names)
 
 
 class PartFiles:
@@ -65,13 +87,14 @@ class PartFiles:
 
     def file(self, bucket: str = "") -> IO[bytes]:
         """The file that grows in a bucket."""
+        bucket = bucket_folder(bucket)
         known = self._files.get(bucket)
         if known is None:
             if self._batch is None:
                 raise ClosedError(f"part files in {self._folder}: no batch has begun")
             folder = (self._folder / bucket).resolve()
             if not folder.is_relative_to(self._folder.resolve()):
-                raise InvalidValueError(f"the bucket {bucket!r} is outside of {self._folder}; name a folder inside it")
+                raise InvalidValueError(f"the bucket {bucket!r} leads out of {self._folder}; name a folder inside it")
             folder.mkdir(parents=True, exist_ok=True)
             known = self._files[bucket] = self._hidden(self._batch, bucket).open("wb")
         return known
@@ -80,9 +103,15 @@ class PartFiles:
         """Make the batch's files visible. An empty batch leaves no file."""
         if self._batch is None or not self._files:
             return
-        for file in self._files.values():
+        for bucket, file in self._files.items():
             flush_to_disk(file)
             file.close()
+            hidden = self._hidden(self._batch, bucket)
+            if not hidden.exists():
+                raise DeliveryError(
+                    f"the part file {hidden} is gone before it was committed: something else writes to, or cleans, the "
+                    "sink's folder; its batch is not committed, so see to that, and run the job again"
+                )
         self._journal.write(json.dumps({"batch": self._batch, "buckets": list(self._files)}).encode())
         self._committed = self._batch
         self._publish(self._batch, list(self._files))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,42 @@ class Limits:
                 raise InvalidValueError(f"FileSource: max_{name}_per_batch must be a number from 1 on, got {value!r}")
 
 
+class OnChangedFile(enum.Enum):
+    """What happens to a file that is not as it was when it was found."""
+
+    FAIL = "fail"
+    """The job fails, and says which file it was."""
+    SKIP = "skip"
+    """What changed is not read; it is counted."""
+    READ = "read"
+    """It is read from its beginning, as a new file would be; it is counted."""
+
+    @staticmethod
+    def of(value: str) -> OnChangedFile:
+        try:
+            return OnChangedFile(value)
+        except ValueError:
+            raise InvalidValueError(f"FileSource: on_changed_file is 'fail', 'skip' or 'read', got {value!r}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """What tells a file from one that has its name and other contents."""
+
+    bytes: int
+    modified: int
+    """In nanoseconds."""
+
+    @staticmethod
+    def of(path: Path) -> FileStamp | None:
+        """That of a file, None if it is not there."""
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return None
+        return FileStamp(found.st_size, found.st_mtime_ns)
+
+
 class ColumnFiles(ColumnSource):
     """The files of a folder, in the order of their names; hidden ones, that begin with a dot or `_`, are left out.
 
@@ -55,8 +92,10 @@ class ColumnFiles(ColumnSource):
         watch: bool = False,
         channel: str | None = None,
         limits: Limits | None = None,
+        on_changed_file: str = "fail",
     ) -> None:
         self.format = file_format
+        self.on_changed_file = OnChangedFile.of(on_changed_file)
         self.path = Path(path).absolute()
         if not self.path.exists():
             raise InvalidValueError(f"FileSource: there is no {self.path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -150,7 +151,7 @@ def test_what_was_read_is_not_looked_at_again_after_a_restart(tmp_path: Path) ->
     alignment = AlignmentParameters("files", 30)
     assert log.next_positions({}, log.end(), Limits(rows=20), alignment) == {"": 2}
     for number in range(2):
-        (tmp_path / "in" / f"{number}.csv").write_text("no longer what it was")
+        (tmp_path / "in" / f"{number}.csv").unlink()
     again = log_of(tmp_path, "csv")
     again.discover()
     assert again.files == log.files
@@ -196,3 +197,98 @@ def test_a_column_that_holds_no_times_is_named(tmp_path: Path) -> None:
     log.discover()
     with pytest.raises(InvalidTypeError, match=r"a\.csv: column 'ts': a timestamp is an integer .* got str"):
         log.next_positions({}, log.end(), Limits(rows=1), AlignmentParameters("files", 30))
+
+
+# What happens around the job
+
+
+def changing(folder: Path, on_changed_file: str = "fail") -> FileLog:
+    return FileLog(folder / "log", FileSource.csv(str(folder / "in"), "ts long", on_changed_file=on_changed_file))
+
+
+def test_a_log_that_was_deleted_is_refused_before_files_get_other_numbers(tmp_path: Path) -> None:
+    for name in "ba":
+        write(tmp_path / "in", name, 0)
+        log_of(tmp_path).discover()
+    (tmp_path / "log").unlink()
+    log = log_of(tmp_path)
+    with pytest.raises(
+        SnapshotError, match="knows fewer files of the folder than the checkpoint has read: it was deleted"
+    ):
+        log.check({"": 1})
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_log_that_lost_a_line_is_refused(tmp_path: Path) -> None:
+    for name in "abc":
+        write(tmp_path / "in", name, 0)
+        log_of(tmp_path).discover()
+    title, first, _, third = (tmp_path / "log").read_text().splitlines()
+    (tmp_path / "log").write_text(f"{title}\n{first}\n{third}\n")
+    with pytest.raises(SnapshotError, match="log cannot be read: file 1 of the folder is missing"):
+        log_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"), [("ts\n1\n2\n3\n", "has 9 bytes and had 7"), ("ts\n1\n", "had 7"), ("ts\n8\n9\n", "again")]
+)
+def test_a_file_that_changed_is_an_error(tmp_path: Path, text: str, what: str) -> None:
+    file = tmp_path / "in" / "a.csv"
+    write(file.parent, "a", 1, rows=2, kind="csv")
+    changing(tmp_path).discover()
+    file.write_text(text)
+    os.utime(file, ns=(1, 1))
+    with pytest.raises(InvalidValueError, match=rf"{file} .*{what}.* since it was found, .* on_changed_file="):
+        changing(tmp_path).discover()
+
+
+def test_a_file_that_changed_can_be_left_as_it_was_read(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a", 1, rows=2, kind="csv")
+    log = changing(tmp_path, "skip")
+    log.discover()
+    write(tmp_path / "in", "a", 1, rows=9, kind="csv")
+    for again in (log, changing(tmp_path, "skip")):
+        again.discover()
+        assert (again.end(), again.num_changed) == ({"": 1}, 1)
+
+
+def test_a_file_that_changed_can_be_read_again(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a", 1, rows=2, kind="csv")
+    log = changing(tmp_path, "read")
+    log.discover()
+    write(tmp_path / "in", "a", 1, rows=9, kind="csv")
+    for again in (log, changing(tmp_path, "read")):
+        again.discover()
+        assert (names(again, {"": 1}, again.end()), again.num_changed) == (["a"], 1)
+
+
+def test_a_file_that_was_renamed_is_not_read_twice(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a", 1, kind="csv")
+    changing(tmp_path).discover()
+    (tmp_path / "in" / "a.csv").rename(tmp_path / "in" / "b.csv")
+    with pytest.raises(InvalidValueError, match=r"a\.csv was renamed to .*b\.csv and would be read twice"):
+        changing(tmp_path).discover()
+
+
+def test_a_file_that_was_read_may_be_deleted(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a", 1, kind="csv")
+    changing(tmp_path).discover()
+    (tmp_path / "in" / "a.csv").unlink()
+    write(tmp_path / "in", "b", 1, kind="csv")
+    log = changing(tmp_path)
+    log.discover()
+    assert names(log, {"": 1}, log.end()) == ["b"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_no_channel_starves_where_a_batch_is_smaller_than_their_number(tmp_path: Path, limit: int) -> None:
+    channels = [f"c{number}" for number in range(5)]
+    for channel in channels:
+        for name in range(20):
+            write(tmp_path / "in" / channel, f"{name:02d}", 0, rows=1, kind="csv")
+    log = changing(tmp_path)
+    log.discover()
+    start: dict[str, int] = dict.fromkeys(channels, 0)
+    for _ in range(10):
+        start = log.next_positions(start, log.end(), Limits(files=limit))
+        assert max(start.values()) - min(start.values()) <= 1

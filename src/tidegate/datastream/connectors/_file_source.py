@@ -112,14 +112,24 @@ class FileSource(Source):
         max_files_per_batch: int | None = None,
         max_rows_per_batch: int | None = None,
         max_bytes_per_batch: int | None = None,
+        on_changed_file: str = "fail",
     ) -> ColumnFiles:
         """Parquet files of a folder. Elements are rows; `watch` waits for more files.
 
         The files of each sub-folder are a channel, or the rows of each value of the column `channel`. On Spark the
-        workers read them, and windows with `agg` start where they are read.
+        workers read them, and windows with `agg` start where they are read. A file that changes after it was found is
+        an error; with `on_changed_file="skip"` the change is left out, with `"read"` the file is read again.
         """
         limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
-        return ColumnFiles(Parquet(), _folder(path), row_maker, watch=watch, channel=channel, limits=limits)
+        return ColumnFiles(
+            Parquet(),
+            _folder(path),
+            row_maker,
+            watch=watch,
+            channel=channel,
+            limits=limits,
+            on_changed_file=on_changed_file,
+        )
 
     @staticmethod
     def csv(
@@ -133,11 +143,20 @@ class FileSource(Source):
         max_files_per_batch: int | None = None,
         max_rows_per_batch: int | None = None,
         max_bytes_per_batch: int | None = None,
+        on_changed_file: str = "fail",
     ) -> ColumnFiles:
         """CSV files of a folder, with these columns: DDL text, a StructType or a pyarrow.Schema. Else as `parquet`."""
         file_format = Csv(as_arrow_schema(schema), header, delimiter)
         limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
-        return ColumnFiles(file_format, _folder(path), row_maker, watch=watch, channel=channel, limits=limits)
+        return ColumnFiles(
+            file_format,
+            _folder(path),
+            row_maker,
+            watch=watch,
+            channel=channel,
+            limits=limits,
+            on_changed_file=on_changed_file,
+        )
 
     @staticmethod
     def json_lines(
@@ -149,11 +168,20 @@ class FileSource(Source):
         max_files_per_batch: int | None = None,
         max_rows_per_batch: int | None = None,
         max_bytes_per_batch: int | None = None,
+        on_changed_file: str = "fail",
     ) -> ColumnFiles:
         """Files with a JSON object on each line, of which these columns are read. Else as `csv`."""
         limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
         file_format = JsonLines(as_arrow_schema(schema))
-        return ColumnFiles(file_format, _folder(path), row_maker, watch=watch, channel=channel, limits=limits)
+        return ColumnFiles(
+            file_format,
+            _folder(path),
+            row_maker,
+            watch=watch,
+            channel=channel,
+            limits=limits,
+            on_changed_file=on_changed_file,
+        )
 
     def channels(self) -> Sequence[str]:
         return tuple(self._paths)

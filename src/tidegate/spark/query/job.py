@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import tempfile
@@ -142,7 +143,18 @@ class SparkJob:
         self._is_draining = True
 
     def metrics(self) -> dict[str, list[dict[str, int]]]:
-        return self.sinks.metrics()
+        return self.sinks.metrics() | self._source_metrics()
+
+    def _source_metrics(self) -> dict[str, list[dict[str, int]]]:
+        """What sources that workers read tell with the offsets of the last batch; the spool comes before them."""
+        progress = self._query.last_progress
+        offsets = [] if progress is None else [source["endOffset"] for source in progress["sources"]][1:]
+        found = {}
+        for node, offset in zip(self._workers_read, offsets, strict=False):
+            facts = {name: count for name, count in _as_dict(offset).items() if isinstance(count, int)}
+            if facts:
+                found[node.uid] = [facts]
+        return found
 
     def to_frame(self, tables: list[Table]) -> DataFrame:
         """The results as a streaming DataFrame; its user starts the query, this feeds it as long as the driver runs.
@@ -312,6 +324,15 @@ class SparkJob:
         else:
             self._query.check()
         self._batches.take()
+
+
+def _as_dict(offset: Any) -> dict[str, Any]:
+    """An offset of Spark's as data; those of sources that are not ours may be anything."""
+    try:
+        data = json.loads(offset) if isinstance(offset, str) else offset
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 class _Ticks:

@@ -36,7 +36,7 @@ class LiveQuery:
     @property
     def last_progress(self) -> Any:
         """What Spark says of the last batch."""
-        return self._query.lastProgress
+        return None if self._query is None else self._query.lastProgress
 
     def start(self) -> None:
         self._query = self._persevere(self._start)

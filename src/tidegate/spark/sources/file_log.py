@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,8 +12,8 @@ from typing import Any
 from tidegate.core.time.millis import MIN_TIME, check_timestamp
 from tidegate.core.watermark.alignment import AlignmentParameters, channels_to_read
 from tidegate.core.watermark.timestamps import to_millis
-from tidegate.errors import SnapshotError
-from tidegate.ingest.column_files import ColumnFiles, Limits
+from tidegate.errors import InvalidValueError, SnapshotError
+from tidegate.ingest.column_files import ColumnFiles, FileStamp, Limits, OnChangedFile
 from tidegate.spark.sources.packet_stream import Positions
 from tidegate.storage.kept_file import damaged
 from tidegate.storage.kept_log import KeptLog
@@ -22,41 +23,119 @@ from tidegate.storage.kept_log import KeptLog
 class FoundFile:
     """A file, and how many rows and which highest time it has where planning had to know.
 
-    `time_column` is where the time was looked for.
+    `number` is its place in its channel, `time_column` where the time was looked for.
     """
 
     channel: str
+    number: int
     path: str
     bytes: int
+    modified: int
+    inode: int
     rows: int | None = None
     highest: int | None = None
     time_column: str | None = None
+
+    @property
+    def stamp(self) -> FileStamp:
+        return FileStamp(self.bytes, self.modified)
+
+
+def changed_file(path: str, before: FileStamp, after: FileStamp | None) -> InvalidValueError:
+    """The error for a file that is not as it was when it was found."""
+    what = "is gone" if after is None else f"has {after.bytes} bytes and had {before.bytes}"
+    if after is not None and after.bytes == before.bytes:
+        what = "was written again"
+    return InvalidValueError(
+        f"FileSource: {path} {what} since it was found, so what was read of it cannot be told from what was not; files "
+        'must appear whole and stay as they are: put it back, or say on_changed_file="skip" or "read"'
+    )
+
+
+def _in_turn(channels: Mapping[str, int], start: Mapping[str, int]) -> list[str]:
+    """The channels in the order in which they are read: each batch begins where the one before has left off."""
+    names = list(channels)
+    first = sum(start.values()) % len(names) if names else 0
+    return names[first:] + names[:first]
 
 
 class FileLog:
     """Files are numbered for each channel when they are found, and written down before they count.
 
     So a batch that comes again reads the same files, whatever has appeared beside them since. A file that is measured
-    is written down once more.
+    is written down once more. One that changed since it was found is an error, is skipped, or is found anew.
     """
 
     def __init__(self, path: Path, source: ColumnFiles, time_column: str | None = None) -> None:
         self._log = KeptLog(path, "files")
         self._source = source
         self._time_column = time_column
-        self._numbers: dict[str, int] = {}
+        self._places: dict[str, tuple[str, int]] = {}
+        self._by_inode: dict[int, FoundFile] = {}
+        self._ignored: dict[str, FileStamp] = {}
+        self._num_found_again = 0
         self._unwritten: list[FoundFile] = []
         self.files: dict[str, list[FoundFile]] = defaultdict(list)
         for entry in self._log.read():
             self._put(self._found(entry))
 
+    def check(self, start: Mapping[str, int]) -> None:
+        """Refuse a log that does not know what was read: files would get the numbers of others."""
+        for channel, count in start.items():
+            if len(self.files[channel]) < count:
+                raise self._incomplete(channel)
+
     def discover(self) -> None:
-        """Look for new files."""
-        places = [place for place in self._source.files() if str(place[1]) not in self._numbers]
-        found = [FoundFile(channel, str(path), path.stat().st_size) for channel, path in places]
+        """Look for new files, and at those that are known."""
+        found: list[FoundFile] = []
+        counts = {channel: len(files) for channel, files in self.files.items()}
+        for channel, path in self._source.files():
+            status = path.stat()
+            stamp = FileStamp(status.st_size, status.st_mtime_ns)
+            known = self._known(str(path))
+            if known is not None and (known.stamp == stamp or not self._is_to_be_read_again(known, stamp)):
+                continue
+            if known is None:
+                self._refuse_renamed(path, status)
+            number = counts.setdefault(channel, 0)
+            counts[channel] += 1
+            found.append(FoundFile(channel, number, str(path), stamp.bytes, stamp.modified, status.st_ino))
         self._write(found)
         for file in found:
             self._put(file)
+
+    @property
+    def num_changed(self) -> int:
+        """How many changes of files were left out, or read again."""
+        return len(self._ignored) + self._num_found_again
+
+    def _known(self, path: str) -> FoundFile | None:
+        place = self._places.get(path)
+        return None if place is None else self.files[place[0]][place[1]]
+
+    def _is_to_be_read_again(self, known: FoundFile, stamp: FileStamp) -> bool:
+        """A file is not as it was when it was found: what the source does about that."""
+        if self._ignored.get(known.path) == stamp:
+            return False
+        match self._source.on_changed_file:
+            case OnChangedFile.FAIL:
+                raise changed_file(known.path, known.stamp, stamp)
+            case OnChangedFile.SKIP:
+                self._ignored[known.path] = stamp
+                return False
+            case OnChangedFile.READ:
+                return True
+
+    def _refuse_renamed(self, path: Path, status: os.stat_result) -> None:
+        """A file that was known under another name would be read twice."""
+        known = self._by_inode.get(status.st_ino)
+        if known is None or self._source.on_changed_file is not OnChangedFile.FAIL:
+            return
+        if known.stamp == FileStamp(status.st_size, status.st_mtime_ns) and not Path(known.path).exists():
+            raise InvalidValueError(
+                f"FileSource: {known.path} was renamed to {path} and would be read twice; give it its name back, or "
+                'say on_changed_file="read" if it is to be read again'
+            )
 
     def end(self) -> Positions:
         """Behind everything that was found."""
@@ -69,12 +148,16 @@ class FileLog:
             first = start.get(channel, 0)
             files = self.files[channel][first:until]
             if len(files) < until - first:
-                raise SnapshotError(
-                    f"{self._log.path} knows fewer files of {channel or 'the folder'} than the checkpoint has read; "
-                    "restore all of the checkpoint, or start from a new one"
-                )
+                raise self._incomplete(channel)
             found += enumerate(files, first)
         return found
+
+    def _incomplete(self, channel: str) -> SnapshotError:
+        return SnapshotError(
+            f"{self._log.path} knows fewer files of {channel or 'the folder'} than the checkpoint has read: it was "
+            "deleted or cut, and without it nobody can say which files were read; put it back as it was, or start from "
+            "a new checkpoint"
+        )
 
     def next_positions(
         self,
@@ -96,7 +179,7 @@ class FileLog:
         limits: Limits,
         alignment: AlignmentParameters | None,
     ) -> Positions:
-        offset = {channel: start.get(channel, 0) for channel in until}
+        offset = {channel: start.get(channel, 0) for channel in _in_turn(until, start)}
         reached = {} if alignment is None else {channel: self._reached(channel, offset[channel]) for channel in offset}
         files, rows, size = 0, 0, 0
         while True:
@@ -146,8 +229,13 @@ class FileLog:
 
     def _put(self, file: FoundFile) -> None:
         files = self.files[file.channel]
-        number = self._numbers.setdefault(file.path, len(files))
-        files[number : number + 1] = [file]
+        if file.number > len(files):
+            raise damaged(self._log.path, f"file {len(files)} of {file.channel or 'the folder'} is missing")
+        files[file.number : file.number + 1] = [file]
+        place = (file.channel, file.number)
+        self._num_found_again += self._places.get(file.path, place) != place
+        self._places[file.path] = place
+        self._by_inode[file.inode] = file
 
     def _found(self, entry: Any) -> FoundFile:
         try:

@@ -16,9 +16,9 @@ from tidegate.core.watermark.alignment import AlignmentParameters
 from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.engine.plan import PhysicalPlan, PlannedSource
 from tidegate.errors import UnsupportedError
-from tidegate.ingest.column_files import ColumnFiles, Limits
+from tidegate.ingest.column_files import ColumnFiles, FileStamp, Limits, OnChangedFile
 from tidegate.ingest.file_formats import FilePart
-from tidegate.spark.sources.file_log import FileLog
+from tidegate.spark.sources.file_log import FileLog, FoundFile, changed_file
 from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
 from tidegate.spark.sources.records import PacketMaker, column_reader, find_alignment, log_path, placed, record_reader
 
@@ -46,7 +46,7 @@ class FileStreamConfig:
 class _Files(InputPartition):
     """Parts of files for one task: the channel by folder, the number of the file there, and the part."""
 
-    parts: list[tuple[str, int, FilePart]]
+    parts: list[tuple[FoundFile, int, FilePart]]
 
 
 class FileStreamReader(PacketStreamReader):
@@ -62,18 +62,26 @@ class FileStreamReader(PacketStreamReader):
     def is_limited(self) -> bool:
         return self._config.source.limits != Limits()
 
+    def check(self, start: Positions) -> None:
+        self._files().check(start)
+
     def end(self) -> Positions:
         log = self._files()
         log.discover()
         return log.end()
+
+    def facts(self) -> dict[str, int]:
+        changed = self._files().num_changed
+        return {"num_changed_files": changed} if changed else {}
 
     def next_positions(self, start: Positions, until: Positions) -> Positions:
         return self._files().next_positions(start, until, self._config.source.limits, self._config.alignment)
 
     def splits(self, start: Positions, end: Positions) -> Sequence[InputPartition]:
         parts = [
-            (file.channel, number, part)
+            (file, number, part)
             for number, file in self._files().between(start, end)
+            if self._is_unchanged(file)
             for part in self._config.source.format.parts(Path(file.path))
         ]
         count = min(self._config.parallelism, len(parts))
@@ -86,7 +94,10 @@ class FileStreamReader(PacketStreamReader):
 
     def _records(self, split: _Files) -> Iterator[pa.RecordBatch]:
         config = self._config
-        for folder, number, part in split.parts:
+        for file, number, part in split.parts:
+            if not self._is_unchanged(file):
+                continue
+            folder = file.channel
             row = part.first_row
             for batch in config.source.format.read(part, config.columns, config.texts):
                 count = batch.num_rows
@@ -96,6 +107,19 @@ class FileStreamReader(PacketStreamReader):
                 places = np.arange(first, first + count, dtype=np.int64) if config.needs_sequence else None
                 row += count
                 yield placed(batch, channels, places)
+            if FileStamp.of(Path(file.path)) != file.stamp:
+                # Some of what was read may be of before and some of after: the batch must come again.
+                raise changed_file(file.path, file.stamp, FileStamp.of(Path(file.path)))
+
+    def _is_unchanged(self, file: FoundFile) -> bool:
+        """Whether a file is as it was when it was found; if not, the source says whether that is an error."""
+        stamp = FileStamp.of(Path(file.path))
+        if stamp == file.stamp:
+            return True
+        if self._config.source.on_changed_file is OnChangedFile.FAIL or stamp is None:
+            raise changed_file(file.path, file.stamp, stamp)
+        # What is there now is found anew, or left out.
+        return False
 
     def _files(self) -> FileLog:
         if self._log is None:

@@ -36,6 +36,7 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self) -> None:
         self._target: Positions | None = None
+        self._ends_with_target = False
 
     @abstractmethod
     def is_limited(self) -> bool:
@@ -44,6 +45,13 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @abstractmethod
     def end(self) -> Positions:
         """Behind everything that is there now."""
+
+    def check(self, start: Positions) -> None:
+        """Refuse to go on from positions that are not known here."""
+
+    def facts(self) -> dict[str, int]:
+        """What the driver is told with the offsets of each batch, for its metrics."""
+        return {}
 
     @abstractmethod
     def next_positions(self, start: Positions, until: Positions) -> Positions:
@@ -68,13 +76,17 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxFiles(_NO_LIMIT) if self.is_limited() else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._target = self.end()
+        self._ends_with_target = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        if self._target is None:
+            self.check(start[self.counts])
         until = self.end() if self._target is None else self._target
-        if isinstance(limit, ReadAllAvailable):
-            return {self.counts: dict(until)}
-        return {self.counts: self.next_positions(start[self.counts], until)}
+        if self._ends_with_target:
+            self._target = until
+        is_all = isinstance(limit, ReadAllAvailable)
+        positions = dict(until) if is_all else self.next_positions(start[self.counts], until)
+        return {self.counts: positions, **self.facts()}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         return self.splits(start[self.counts], end[self.counts])
