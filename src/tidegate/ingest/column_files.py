@@ -104,6 +104,7 @@ class ColumnFiles(ColumnSource):
         self.limits = limits or Limits()
         self._make_rows = make_rows
         self.schema = file_format.schema([path for _, path in self.files()])
+        self.format = file_format.with_schema(self.schema)
         self.channel = channel
         self._folders = tuple(sorted({folder for folder, _ in self.files()})) or ("",)
         if channel is not None and self.schema.get_field_index(channel) < 0:

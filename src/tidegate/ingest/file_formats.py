@@ -15,6 +15,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from tidegate.errors import InvalidValueError
+from tidegate.ingest.fitting import Fitting
 
 _BATCH_ROWS = 250_000
 _SMALL_DICTIONARY = 128 * 1024
@@ -63,20 +64,37 @@ class FileFormat(ABC):
         """The parts of a file, in order."""
         return [FilePart(str(path))]
 
+    def with_schema(self, schema: pa.Schema) -> FileFormat:
+        """The same, for files that all have these columns."""
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class Parquet(FileFormat):
+    """Columns with types of their own, which must be those of `columns`, or hold less than they can."""
+
+    columns: pa.Schema | None = None
+
+    def with_schema(self, schema: pa.Schema) -> Parquet:
+        return Parquet(schema)
+
     def schema(self, files: Sequence[Path]) -> pa.Schema:
         if not files:
             raise InvalidValueError("FileSource.parquet: there is no file yet that says what the columns are")
         return _explained(files[0], lambda: pa.parquet.read_schema(files[0]).remove_metadata())
 
     def read(self, part: FilePart, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        metadata = pa.parquet.read_metadata(part.path) if texts else None
+        path = Path(part.path)
+        metadata = _explained(path, lambda: pa.parquet.read_metadata(path)) if texts else None
         coded = [name for name in texts if _has_few_values(metadata, name)]
-        with pa.parquet.ParquetFile(part.path, metadata=metadata, read_dictionary=coded) as file:
-            groups = None if part.groups is None else list(part.groups)
-            yield from file.iter_batches(_BATCH_ROWS, groups, list(columns), use_threads=False)
+        try:
+            with pa.parquet.ParquetFile(path, metadata=metadata, read_dictionary=coded) as file:
+                fit = Fitting.of(part.path, file.schema_arrow, columns, self.columns)
+                groups = None if part.groups is None else list(part.groups)
+                for batch in file.iter_batches(_BATCH_ROWS, groups, list(columns), use_threads=False):
+                    yield fit.apply(batch)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
 
     def facts(self, path: Path, column: str | None, names: Sequence[str]) -> FileFacts:
         metadata = _explained(path, lambda: pa.parquet.read_metadata(path))
@@ -173,5 +191,9 @@ class JsonLines(FileFormat):
 def _explained(path: Path, read: Any) -> Any:
     try:
         return read()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InvalidValueError(f"{path} cannot be read as parquet: {error}") from error
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> InvalidValueError:
+    return InvalidValueError(f"{path} cannot be read as parquet: {error}")
