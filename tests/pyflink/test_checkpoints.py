@@ -49,10 +49,10 @@ def test_a_failed_run_leaves_the_checkpoint_as_it_was(folder: Path) -> None:
     env_error = pytest.raises(UserCodeError, match=r"word counts.*bad record")
     with env_error:
         run(folder, ["a", "bad", "a"])
-    assert not folder.exists()
+    assert not (folder / "local.snapshot").exists()
     with pytest.raises(UserCodeError, match=r"word counts: close\(\) raised ZeroDivisionError: closed badly"):
         fails_when_it_closes(folder)
-    assert not folder.exists()
+    assert not (folder / "local.snapshot").exists()
     assert run(folder, ["a", "a"]) == [("a", 1), ("a", 2)]
 
 

@@ -233,23 +233,25 @@ class StreamExecutionEnvironment(EnvironmentSettings):
     def _frame(self, graph: StreamGraph, tables: Sequence[Any]) -> Any:
         from tidegate.spark.query.job import SparkJob
 
-        return SparkJob(graph, self._spark_options()).to_frame(list(tables))
+        return SparkJob(graph, self._spark_options(), owns_checkpoint=False).to_frame(list(tables))
 
     def _client(self, graph: StreamGraph, job_name: str | None, on_end: Any = None) -> Any:
         if self._runtime == "spark":
             return self._spark_client(graph, job_name, on_end)
-        from tidegate.local import checkpoint
+        from tidegate.local.checkpoint import Checkpoint
         from tidegate.local.job import LocalJob
 
-        where = f"checkpoint {self._checkpoint}"
-        job = LocalJob(graph, self._job_options(), checkpoint.load(self._checkpoint), where)
+        checkpoint = Checkpoint(self._checkpoint)
+        with checkpoint.released_on_error():
+            job = LocalJob(graph, self._job_options(), checkpoint.load(), f"checkpoint {self._checkpoint}")
 
-        def save() -> None:
-            if self._checkpoint is not None:
-                checkpoint.save(self._checkpoint, job.snapshot())
+        def end() -> None:
+            checkpoint.release()
+            if on_end is not None:
+                on_end()
 
         # Only what ended well is saved: after a failure the checkpoint before it counts.
-        return RunningJob(job, job_name or "job", on_end, on_success=save)
+        return RunningJob(job, job_name or "job", end, on_success=lambda: checkpoint.save(job.snapshot))
 
     def _spark_client(self, graph: StreamGraph, job_name: str | None, on_end: Any) -> RunningJob:
         from tidegate.spark.query.job import SparkJob

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,24 +11,40 @@ import cloudpickle
 
 from tidegate.core.state.snapshot import Snapshot
 from tidegate.storage.kept_file import KeptFile
+from tidegate.storage.ownership import Ownership
 
 
-def _file(folder: str) -> KeptFile:
-    return KeptFile(Path(folder) / "local.snapshot", "local_job", 2)
+class Checkpoint:
+    """The folder of a job, which is its owner's from `load` to `release`. Without a folder nothing is kept."""
 
+    def __init__(self, folder: str | None) -> None:
+        self._file = None if folder is None else KeptFile(Path(folder) / "local.snapshot", "local_job", 2)
+        self._ownership = None if folder is None else Ownership(Path(folder))
 
-def load(folder: str | None) -> Snapshot | None:
-    """The snapshot in the folder, None if there is none."""
-    if folder is None:
-        return None
-    file = _file(folder)
-    snapshot: Any = file.load(cloudpickle.loads)
-    if snapshot is not None and not isinstance(snapshot, dict):
-        file.refuse("it is no snapshot")
-    return snapshot
+    def load(self) -> Snapshot | None:
+        """The snapshot in the folder, None if there is none."""
+        if self._file is None or self._ownership is None:
+            return None
+        self._ownership.take()
+        snapshot: Any = self._file.load(cloudpickle.loads)
+        if snapshot is not None and not isinstance(snapshot, dict):
+            self._file.refuse("it is no snapshot")
+        return snapshot
 
+    def save(self, take_snapshot: Callable[[], Snapshot]) -> None:
+        """Write a snapshot; a crash while writing leaves the one before."""
+        if self._file is not None and self._ownership is not None:
+            self._ownership.guard.check()
+            self._file.write(cloudpickle.dumps(take_snapshot()))
 
-def save(folder: str | None, snapshot: Snapshot) -> None:
-    """Write the snapshot; a crash while writing leaves the one before."""
-    if folder is not None:
-        _file(folder).write(cloudpickle.dumps(snapshot))
+    def release(self) -> None:
+        if self._ownership is not None:
+            self._ownership.release()
+
+    @contextlib.contextmanager
+    def released_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.release()
+            raise

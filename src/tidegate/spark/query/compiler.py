@@ -22,6 +22,7 @@ from tidegate.spark.state.processor import LastStageProcessor, StageProcessor
 from tidegate.spark.state.residents import RunOfJob
 from tidegate.spark.wire.packets import ROW_SCHEMA
 from tidegate.spark.wire.result_columns import ResultColumns
+from tidegate.storage.ownership import Guard
 
 SPOOL = "spool"
 """The folder of the spool beside the checkpoint."""
@@ -34,9 +35,10 @@ def compile_plan(
     group_keys: Sequence[int],
     folder: Path,
     results: ResultColumns | None = None,
+    guard: Guard | None = None,
 ) -> DataFrame:
     """What leaves the query: packets for sinks, or results as their columns. `folder` is the checkpoint."""
-    packets = _source_packets(session, plan, group_keys, folder)
+    packets = _source_packets(session, plan, group_keys, folder, guard)
     last = plan.num_stages - 1
     for stage in range(last + 1):
         grouped = packets.withColumn("now", F.unix_millis(F.current_timestamp())).groupBy("gid")
@@ -50,27 +52,34 @@ def compile_plan(
     return results.put_together(packets.mapInArrow(results.unpack, results.schema))
 
 
-def _source_packets(session: SparkSession, plan: PhysicalPlan, group_keys: Sequence[int], folder: Path) -> DataFrame:
+def _source_packets(
+    session: SparkSession, plan: PhysicalPlan, group_keys: Sequence[int], folder: Path, guard: Guard | None
+) -> DataFrame:
     """Packets for the first stage: what the driver feeds, and what sources read."""
-    packets = stream_of(session, SpoolStreamReader(str(folder / SPOOL), len(group_keys)))
+    packets = stream_of(session, SpoolStreamReader(str(folder / SPOOL), len(group_keys)), guard)
     for node in plan.sources:
-        read = _read(session, plan, node, group_keys, folder)
+        read = _read(session, plan, node, group_keys, folder, guard)
         if read is not None:
             packets = packets.unionByName(read)
     return packets
 
 
 def _read(
-    session: SparkSession, plan: PhysicalPlan, node: PlannedSource, group_keys: Sequence[int], folder: Path
+    session: SparkSession,
+    plan: PhysicalPlan,
+    node: PlannedSource,
+    group_keys: Sequence[int],
+    folder: Path,
+    guard: Guard | None,
 ) -> DataFrame | None:
     """What workers read of a source, None if the driver reads it."""
     if node.reading is Reading.BY_DRIVER:
         return None
     match node.source:
         case ColumnFiles():
-            return stream_of(session, file_reader(plan, node, group_keys, folder))
+            return stream_of(session, file_reader(plan, node, group_keys, folder), guard)
         case KafkaTopics():
-            return stream_of(session, kafka_reader(plan, node, group_keys, folder))
+            return stream_of(session, kafka_reader(plan, node, group_keys, folder), guard)
         case DataFrameSource():
             return dataframe_packets(plan, node, group_keys)
         case source:

@@ -36,9 +36,11 @@ from tidegate.spark.query.unstarted import forget_unstarted
 from tidegate.spark.query.workers import check_workers
 from tidegate.spark.sources.records import unheld_alignments
 from tidegate.spark.sources.spool import Spool
+from tidegate.spark.sources.spool_stream import last_position
 from tidegate.spark.state.placement import group_keys
 from tidegate.spark.state.residents import RunOfJob
 from tidegate.spark.wire.result_columns import ResultColumns, Table
+from tidegate.storage.ownership import Ownership
 
 _LOGGER = logging.getLogger("tidegate")
 _POLL_SECONDS: Final = 0.05
@@ -63,19 +65,23 @@ class SparkOptions:
 class SparkJob:
     """Runs a graph as a streaming query. `stop` and `drain` may be called from other threads."""
 
-    def __init__(self, graph: StreamGraph, options: SparkOptions, name: str = "tidegate") -> None:
+    def __init__(
+        self, graph: StreamGraph, options: SparkOptions, name: str = "tidegate", *, owns_checkpoint: bool = True
+    ) -> None:
+        """A query that others start (`to_frame`) does not own its checkpoint."""
         self._options = options
         self._name = name
         self.plan = lower(graph, options.job.plan_options(has_workers=True))
         self._folder = Path(options.checkpoint or tempfile.mkdtemp(prefix="tidegate-"))
         self._is_temporary = options.checkpoint is None
-        self._program = ProgramFile(self._folder)
-        job_id = self._program.take(self.plan)
-        self._run = RunOfJob(job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()))
-        self._group_keys = group_keys(self.plan.parallelism)
-        self.spool = Spool(self._folder / SPOOL, self._group_keys)
-        self.sinks = Sinks(self.plan, options.job.clock, job_id)
-        self._batches = SinkBatches(self.sinks, self._group_keys, self._folder, on_commit=self._program.confirm)
+        self._ownership = Ownership(self._folder)
+        if owns_checkpoint:
+            self._ownership.take()
+        try:
+            self._load_checkpoint()
+        except BaseException:
+            self._ownership.release()
+            raise
         self._workers_read = [node for node in self.plan.sources if node.reading is not Reading.BY_DRIVER]
         self._has_frames = any(isinstance(node.source, DataFrameSource) for node in self._workers_read)
         for sentence in unheld_alignments(self.plan):
@@ -83,6 +89,22 @@ class SparkJob:
         self._query = LiveQuery(self._start_query, self._folder)
         self._is_draining = False
         self._ending = threading.RLock()
+
+    def _load_checkpoint(self) -> None:
+        """Read what the checkpoint knows, now that it is ours."""
+        self._program = ProgramFile(self._folder)
+        job_id = self._program.take(self.plan)
+        self._run = RunOfJob(job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()))
+        self._group_keys = group_keys(self.plan.parallelism)
+        self.spool = Spool(self._folder / SPOOL, self._group_keys, last_position(self._folder / "query"))
+        self.sinks = Sinks(self.plan, self._options.job.clock, job_id)
+        self._batches = SinkBatches(
+            self.sinks,
+            self._group_keys,
+            self._folder,
+            check_owner=self._check_owner,
+            on_commit=self._program.confirm,
+        )
 
     @property
     def last_progress(self) -> Any:
@@ -92,8 +114,8 @@ class SparkJob:
     def run(self) -> None:
         """Run until every source has ended, or until `stop`."""
         feeder = self._create_feeder()
-        self.start()
         try:
+            self.start()
             feeder.start()
             self._feed(feeder)
             if not self._query.is_stopping:
@@ -119,6 +141,7 @@ class SparkJob:
         with self._ending:
             self._query.end()
         self._batches.close()
+        self._ownership.release()
         if self._is_temporary:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -188,7 +211,9 @@ class SparkJob:
         forget_unstarted(self._folder / "query")
         session = get_session(self._options.spark, self.plan.parallelism)
         with applied_settings(session, self.plan.parallelism, has_frames=self._has_frames):
-            packets = compile_plan(session, self.plan, self._run, self._group_keys, self._folder)
+            packets = compile_plan(
+                session, self.plan, self._run, self._group_keys, self._folder, guard=self._ownership.guard
+            )
             return (
                 packets.writeStream.queryName(self._name.replace("`", "'"))
                 .foreachBatch(self._batches.function(is_remote=is_remote(session)))
@@ -271,7 +296,12 @@ class SparkJob:
         """Put messages into the spool; nothing comes behind a stop."""
         with self._ending:
             if not self._query.is_stopping:
+                self._check_owner()
                 self.spool.write(messages, offsets)
+
+    def _check_owner(self) -> None:
+        if self._ownership.is_taken:
+            self._ownership.guard.check()
 
     # Ending
 

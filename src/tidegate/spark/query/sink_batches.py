@@ -24,8 +24,18 @@ _INTERRUPT: Final = "py4j.protocol.Py4JJavaError: An error occurred while callin
 class SinkBatches:
     """Gives batches to the sinks, once each and in order, and saves what the sinks know with the batch."""
 
-    def __init__(self, sinks: Sinks, group_keys: Sequence[int], folder: Path, *, on_commit: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        sinks: Sinks,
+        group_keys: Sequence[int],
+        folder: Path,
+        *,
+        check_owner: Callable[[], None],
+        on_commit: Callable[[], None],
+    ) -> None:
+        """`check_owner` raises where the checkpoint is another's by now: then nothing is committed."""
         self._sinks = sinks
+        self._check_owner = check_owner
         self._on_commit = on_commit
         self._group_keys = tuple(group_keys)
         self._folder = folder
@@ -95,12 +105,14 @@ class SinkBatches:
             self.is_running = False
             if batch_id <= self._states.last_batch:
                 self._sinks.restore(self._states.before(batch_id))
+            self._check_owner()
             self._sinks.begin_batch(batch_id)
             self._sinks.process(
                 (Target(SINKS, self._group_keys.index(gid)), message)
                 for gid, payload in rows
                 for message in unpack(payload)
             )
+            self._check_owner()
             self._sinks.commit_batch(batch_id)
             self._states.save(batch_id, self._sinks.snapshot())
             self._on_commit()

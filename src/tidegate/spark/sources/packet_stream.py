@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
 from tidegate.spark.wire.packets import ROW_SCHEMA
+from tidegate.storage.ownership import Guard
 
 Positions = dict[str, int]
 """How far each channel has been read."""
@@ -35,6 +36,7 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """What positions count: their name in the checkpoint."""
 
     def __init__(self) -> None:
+        self.guard: Guard | None = None
         self._target: Positions | None = None
         self._ends_with_target = False
 
@@ -79,6 +81,7 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ends_with_target = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        self._check_owner()
         if self._target is None:
             self.check(start[self.counts])
         until = self.end() if self._target is None else self._target
@@ -89,13 +92,19 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {self.counts: positions, **self.facts()}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        self._check_owner()
         return self.splits(start[self.counts], end[self.counts])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.packets(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
+        self._check_owner()
         self.done(end[self.counts])
+
+    def _check_owner(self) -> None:
+        if self.guard is not None:
+            self.guard.check()
 
 
 class PacketStream(DataSource):
@@ -128,8 +137,9 @@ def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType 
         sys.__excepthook__(kind, error, trace)
 
 
-def stream_of(session: SparkSession, reader: PacketStreamReader) -> DataFrame:
-    """The packets of a source."""
+def stream_of(session: SparkSession, reader: PacketStreamReader, guard: Guard | None) -> DataFrame:
+    """The packets of a source; `guard` says whether the checkpoint still is that of its driver."""
+    reader.guard = guard
     session.dataSource.register(PacketStream)
     text = base64.b64encode(cloudpickle.dumps(reader)).decode()
     return session.readStream.format(_FORMAT).option("reader", text).load()

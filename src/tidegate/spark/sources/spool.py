@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from tidegate.engine.messages import Message, Target
+from tidegate.errors import SnapshotError
 from tidegate.spark.wire.packets import Rows, packet_rows
 from tidegate.storage.kept_file import KeptFile
 
 _NAME: Final = re.compile(r"(\d{12})(-noted)?\.spool")
+_VERSION: Final = 2
 _ROW: Final = struct.Struct("<iiI")
-_NOTE_LENGTH: Final = struct.Struct("<I")
+_HEAD: Final = struct.Struct("<qI")
+"""The number of the last file with a note, this one included, and the length of the note here."""
 
 
 class Spool:
@@ -29,15 +32,22 @@ class Spool:
     A file may come with a note of its writer, as plain data. The note counts if and only if the file does: it is in it.
     """
 
-    def __init__(self, folder: Path, group_keys: Sequence[int]) -> None:
+    def __init__(self, folder: Path, group_keys: Sequence[int], position: int = 0) -> None:
+        """`position` is how far the query has planned to read."""
         self.folder = folder
         self._group_keys = tuple(group_keys)
         self._lock = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
         files = spooled(folder)
         self._next = max((number + 1 for number, _ in files), default=0)
-        noted = [path for _, path in files if is_noted(path)]
-        self._note: Any = None if not noted else read_note(noted[-1])
+        self._last_noted = read_last_noted(files[-1][1]) if files else -1
+        noted = {number: path for number, path in files if is_noted(path)}
+        if self._next < position or (self._last_noted >= 0 and self._last_noted not in noted):
+            raise SnapshotError(
+                f"{folder} lacks files that the query has read, or is to read: what the driver fed, and how far it had "
+                "read its sources, is gone; put them back, or start from a new checkpoint"
+            )
+        self._note: Any = read_note(noted[self._last_noted]) if self._last_noted >= 0 else None
 
     @property
     def note(self) -> Any:
@@ -51,7 +61,9 @@ class Spool:
             return
         with self._lock:
             name = f"{self._next:012d}{'' if note is None else '-noted'}.spool"
-            KeptFile(self.folder / name, "spool").write(_encoded(rows, note))
+            last_noted = self._last_noted if note is None else self._next
+            KeptFile(self.folder / name, "spool", _VERSION).write(_encoded(rows, note, last_noted))
+            self._last_noted = last_noted
             self._next += 1
             if note is not None:
                 self._note = note
@@ -69,22 +81,29 @@ def is_noted(path: Path) -> bool:
 
 def read_note(path: Path) -> Any:
     """The note in a file, None if it has none."""
-    file = KeptFile(path, "spool")
+    file = KeptFile(path, "spool", _VERSION)
     return file.load(lambda data: _decoded_note(data)[0])
+
+
+def read_last_noted(path: Path) -> int:
+    """The number of the last file with a note, as a file knows it; -1 if there was none."""
+    file = KeptFile(path, "spool", _VERSION)
+    number = file.load(lambda data: int(_HEAD.unpack_from(data)[0]))
+    return -1 if number is None else number
 
 
 def read_rows(path: Path) -> Rows:
     """The rows of a file."""
-    file = KeptFile(path, "spool")
+    file = KeptFile(path, "spool", _VERSION)
     rows = file.load(lambda data: list(_decoded_rows(data)))
     if rows is None:
         file.refuse("it is gone, and its batch has not been done")
     return rows
 
 
-def _encoded(rows: Rows, note: Any) -> bytes:
-    head = b"" if note is None else json.dumps(note).encode()
-    parts = [_NOTE_LENGTH.pack(len(head)), head]
+def _encoded(rows: Rows, note: Any, last_noted: int) -> bytes:
+    text = b"" if note is None else json.dumps(note).encode()
+    parts = [_HEAD.pack(last_noted, len(text)), text]
     for stage, gid, payload in rows:
         parts += [_ROW.pack(stage, gid, len(payload)), payload]
     return b"".join(parts)
@@ -92,8 +111,8 @@ def _encoded(rows: Rows, note: Any) -> bytes:
 
 def _decoded_note(data: bytes) -> tuple[Any, int]:
     """The note, and where the rows begin."""
-    (length,) = _NOTE_LENGTH.unpack_from(data)
-    begin = _NOTE_LENGTH.size
+    _, length = _HEAD.unpack_from(data)
+    begin = _HEAD.size
     note = json.loads(data[begin : begin + length]) if length else None
     return note, begin + length
 

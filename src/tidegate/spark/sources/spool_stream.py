@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,17 @@ class _Files(InputPartition):
     """Files for one task."""
 
     paths: list[str]
+
+
+def last_position(query: Path) -> int:
+    """How far a query has planned to read the spool, by the log of its offsets; 0 before any."""
+    numbers = [int(path.name) for path in (query / "offsets").glob("*") if path.name.isdigit()]
+    if not numbers:
+        return 0
+    for line in (query / "offsets" / str(max(numbers))).read_text().splitlines():
+        if line.startswith('{"' + SpoolStreamReader.counts):
+            return int(json.loads(line)[SpoolStreamReader.counts][_FILES])
+    return 0
 
 
 class SpoolStreamReader(PacketStreamReader):
