@@ -16,8 +16,8 @@ from rich.progress import track
 from rich.table import Table
 
 from tidegate.common import Time, WatermarkStrategy
-from tidegate.core.state.blobs import MemoryBlobs
 from tidegate.core.columnar.table_cache import TableCache
+from tidegate.core.state.blobs import MemoryBlobs
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.functions import AggregateFunction
 from tidegate.datastream.window import TumblingEventTimeWindows

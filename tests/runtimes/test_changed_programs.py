@@ -60,6 +60,9 @@ class Job:
     checkpoint: Path
 
     def write(self, name: str, rows: list[tuple[str, int, int, int]]) -> None:
+        """Write a file once: it must not change."""
+        if (self.folder / f"{name}.csv").exists():
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / f".{name}").open("w", newline="") as file:
             csv.writer(file).writerows([COLUMNS, *rows])
