@@ -48,7 +48,7 @@ _READ_SECONDS: Final = 0.2
 _SHORT_SECONDS: Final = 0.01
 _STOP_SECONDS: Final = 10.0
 """How long a stop waits for functions to be closed, and for a batch to be committed."""
-_GRACE_SECONDS: Final = 2.0
+_GRACE_SECONDS: Final = 5.0
 """How long a stop waits for the end of a batch before it interrupts it."""
 
 
