@@ -37,6 +37,7 @@ from tidegate.engine.job_options import JobOptions
 from tidegate.engine.program import OperatorRecord, ProgramRecord
 from tidegate.errors import TidegateError
 from tidegate.ingest.file_formats import Csv, JsonLines
+from tidegate.ingest.fitting import Fitting
 from tidegate.local.job import LocalJob
 from tidegate.testing.transcript.case import Case, Failure
 
@@ -79,6 +80,7 @@ EXAMPLES: tuple[Any, ...] = (
     Watermark.MAX,
     WINDOW,
     ProgramRecord(2, 1, {"window": WINDOW}),
+    Fitting("in.parquet", {"amount": pa.int64()}),
     ChannelState("partition 0", 5, False),
     Csv(pa.schema([("user", pa.string())])),
     JsonLines(pa.schema([("user", pa.string())])),
