@@ -45,7 +45,7 @@ def test_a_program_runs_once() -> None:
     env.from_elements(1).sink_to(sink)
     env.execute("first")
     assert sink.results == [1]
-    with pytest.raises(ValueError, match="the program has no sink"):
+    with pytest.raises(ValueError, match="everything that was built has run already"):
         env.execute("second")
 
 

@@ -19,13 +19,18 @@ def columns_of(type_info: Any) -> dict[Field, str] | None:
 
 def described_key(selector: Any, key_type: Any, type_info: Any) -> str | None:
     """What the keys of a stream are, None if it is not known: what was declared, or the types of their columns."""
+    columns = columns_of(type_info) or {}
+    fields = selector.fields if isinstance(selector, FieldKey) else ()
+    unknown = [name for name in fields if isinstance(name, str) and columns and name not in columns]
+    if unknown:
+        known = ", ".join(map(str, columns))
+        raise InvalidValueError(f"key_by: there is no column {unknown[0]!r}; there are {known}")
     declared = as_type(key_type, "key_by")
     if declared is not None:
         return declared.describe()
-    columns = columns_of(type_info)
-    if columns is None or not isinstance(selector, FieldKey) or any(name not in columns for name in selector.fields):
+    if not fields or any(name not in columns for name in fields):
         return None
-    return ", ".join(columns[name] for name in selector.fields)
+    return ", ".join(columns[name] for name in fields)
 
 
 def aggregate_columns(type_info: Any, key_names: Sequence[str], aggregates: Mapping[str, Aggregate]) -> str | None:

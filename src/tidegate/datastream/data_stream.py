@@ -90,6 +90,7 @@ class DataStream:
         self._env = env
         self._connections = tuple(s if isinstance(s, Connection) else Connection(s) for s in streams)
         self._type_info = type_info
+        self._labelled: Node | None = None
 
     @property
     def _streams(self) -> tuple[Stream, ...]:
@@ -371,7 +372,12 @@ class DataStream:
                 f"{method}: moving elements to other subtasks is not an operator; call it on the operator before or "
                 "behind"
             )
-        return self._connections[0].stream.node
+        return self._labelled or self._connections[0].stream.node
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("window", "count_window", "time_window"):
+            raise UnsupportedError(f"{name}: windows are of a key; call key_by before it, or use {name}_all")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def as_key_selector(key_selector: Any) -> tuple[Callable[[Any], Any], str]:

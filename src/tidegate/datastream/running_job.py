@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 import threading
 import time
@@ -15,8 +16,9 @@ from tidegate.common.job_execution_result import JobExecutionResult
 from tidegate.common.job_id import JobID
 from tidegate.common.job_status import JobStatus
 
+_LOGGER = logging.getLogger("tidegate")
 _STOP_SECONDS: Final = 60
-"""How long Ctrl-C waits for a job that is being stopped."""
+"""How long a stop waits for the job to end."""
 
 
 class RunnableJob(Protocol):
@@ -52,6 +54,8 @@ class RunningJob(JobClient):
         self._started = time.monotonic()
         self._millis = 0
         self._is_stopping = False
+        self.tells_failure = False
+        """Whether a failure is told when it happens, because nobody may wait for the end."""
         # Waiting for the thread itself would not do: `join` that was interrupted takes it for ended (Python 3.11).
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"tidegate {name}", daemon=True)
@@ -85,9 +89,11 @@ class RunningJob(JobClient):
         return self._job.metrics()
 
     def stop(self) -> None:
-        """Stop without ending time: open windows stay open."""
+        """Stop without ending time: open windows stay open. When this returns the checkpoint is complete."""
         self._is_stopping = True
         self._job.stop()
+        if threading.current_thread() is not self._thread and self._thread.is_alive():
+            self._is_over.wait(_STOP_SECONDS)
 
     def drain(self) -> None:
         """End time: everything open fires, then the job is finished."""
@@ -133,6 +139,8 @@ class RunningJob(JobClient):
         except BaseException as error:
             self._error = error
             self._status = JobStatus.FAILED
+            if self.tells_failure:
+                _LOGGER.error("job %r failed: %s", self._name, error)
         finally:
             self._millis = int((time.monotonic() - self._started) * 1000)
             try:

@@ -128,7 +128,10 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             strategy.timestamp_assigner, RecordTimestampAssigner
         ):
             return stream
-        return stream.assign_timestamps_and_watermarks(strategy)
+        stamped = stream.assign_timestamps_and_watermarks(strategy)
+        # Name, uid and parallelism are those of the source, as in Flink, where the strategy is a part of it.
+        stamped._labelled = stream._node("from_source")
+        return stamped
 
     def from_dataframe(
         self,
@@ -192,7 +195,9 @@ class StreamExecutionEnvironment(EnvironmentSettings):
 
     def execute_async(self, job_name: str = "Tidegate Streaming Job") -> Any:
         """Start, and return the running job."""
-        return self._client(self._take_graph(), job_name).start()
+        job = self._client(self._take_graph(), job_name)
+        job.tells_failure = True
+        return job.start()
 
     def explain(self) -> str:
         """The stages that the program compiles to, as text."""
@@ -226,6 +231,10 @@ class StreamExecutionEnvironment(EnvironmentSettings):
 
     def _take_graph(self) -> StreamGraph:
         """The graph of the program so far; it runs once, as in Flink."""
+        if not self._program.has_ends and self._last_graph is not None:
+            raise InvalidValueError(
+                "everything that was built has run already; build streams with sinks again before the next execute()"
+            )
         graph = self._last_graph = self._graph()
         self._program.forget_ends()
         return graph

@@ -190,7 +190,8 @@ def _refused(uid: str, name: str, where: str, why: str) -> SnapshotError:
 
 def _state_format(node: Planned) -> StateFormat | None:
     if isinstance(node, PlannedSource):
-        return StateFormat(f"a source ({node.kind})")
+        place = node.source.place
+        return StateFormat(f"a source ({node.kind})", shared={} if place is None else {"place": place})
     return None if isinstance(node, PlannedSink) else node.state_format
 
 

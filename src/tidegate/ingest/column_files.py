@@ -112,6 +112,10 @@ class ColumnFiles(ColumnSource):
                 f"FileSource: there is no column {channel!r}; the files have {', '.join(self.schema.names)}"
             )
 
+    @property
+    def place(self) -> str:
+        return str(self.path)
+
     def files(self) -> list[tuple[str, Path]]:
         """The files that are there, in order, with the channel that each belongs to by its folder."""
         if self.path.is_file():

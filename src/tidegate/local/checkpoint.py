@@ -10,6 +10,7 @@ from typing import Any
 import cloudpickle
 
 from tidegate.core.state.snapshot import Snapshot
+from tidegate.errors import SnapshotError
 from tidegate.storage.kept_file import KeptFile
 from tidegate.storage.ownership import Ownership
 
@@ -25,6 +26,11 @@ class Checkpoint:
         """The snapshot in the folder, None if there is none."""
         if self._file is None or self._ownership is None:
             return None
+        if self._file.path.with_name("program.json").exists():
+            raise SnapshotError(
+                f"checkpoint {self._file.path.parent} is of a job on Spark, which the local runtime cannot go on from; "
+                "run it on Spark, or use another folder"
+            )
         self._ownership.take()
         snapshot: Any = self._file.load(cloudpickle.loads)
         if snapshot is not None and not isinstance(snapshot, dict):

@@ -36,6 +36,11 @@ class Source(ABC):
     ordered_across_channels: bool = True
     """Whether one order covers the elements of all channels, as those of a list; if not, each has its own."""
 
+    @property
+    def place(self) -> str | None:
+        """Where the elements are, if positions mean something only there; None if it does not matter."""
+        return None
+
     @abstractmethod
     def channels(self) -> Sequence[str]:
         """The names of the channels."""

@@ -58,9 +58,13 @@ class ProgramFile:
         self._save()
 
     def _check_new(self) -> None:
-        """Without the file nobody knows what the state of a query means."""
-        query = self._folder / "query"
-        if query.is_dir() and any(query.iterdir()):
+        """Without the file nobody knows what the state of a query means; and a local job's is of no use here."""
+        if (self._folder / "local.snapshot").exists():
+            raise SnapshotError(
+                f"checkpoint {self._folder} is of a job on the local runtime, which Spark cannot go on from; run it "
+                "there, or use another folder"
+            )
+        if any((self._folder / "query" / "offsets").glob("[0-9]*")):
             raise SnapshotError(
                 f"checkpoint {self._folder} has a query and no program.json, which says what its state means; put the "
                 "file back, or start from a new checkpoint"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,12 +27,14 @@ class _Files(InputPartition):
 
 
 def last_position(query: Path) -> int:
-    """How far a query has planned to read the spool, by the log of its offsets; 0 before any."""
+    """How far a query has planned to read the spool, by the log of its offsets; 0 before any.
+
+    If the log is damaged Spark says so when the query starts.
+    """
     numbers = [int(path.name) for path in (query / "offsets").glob("*") if path.name.isdigit()]
-    if not numbers:
-        return 0
-    for line in (query / "offsets" / str(max(numbers))).read_text().splitlines():
-        if line.startswith('{"' + SpoolStreamReader.counts):
+    lines = (query / "offsets" / str(max(numbers))).read_bytes().splitlines() if numbers else []
+    for line in lines:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
             return int(json.loads(line)[SpoolStreamReader.counts][_FILES])
     return 0
 
