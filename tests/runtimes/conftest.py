@@ -45,6 +45,15 @@ def runtime(request: pytest.FixtureRequest) -> Runtime:
     return Runtime(request.param, request.getfixturevalue("spark") if request.param == "spark" else None)
 
 
+ON_LOCAL = pytest.mark.parametrize("runtime", ["local"], indirect=True)
+"""For what is decided before a runtime has anything to do with it: a query more would show nothing more."""
+
+
+def on(name: str, *values: Any) -> Any:
+    """A case of a test on one runtime: `parametrize(("runtime", ...), [on("spark", ...)], indirect=["runtime"])`."""
+    return pytest.param(name, *values, marks=[pytest.mark.spark] if name == "spark" else [])
+
+
 def run_until(env: StreamExecutionEnvironment, is_enough: Callable[[], bool]) -> None:
     """Run a program whose input does not end, and stop it when there is enough."""
     job = env.execute_async("until enough")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtimes.conftest import Runtime, run_until
+from tests.runtimes.conftest import ON_LOCAL, Runtime, on, run_until
 
 from tidegate import agg
 from tidegate.common import Types, WatermarkStrategy
@@ -199,6 +199,7 @@ def test_a_removed_aggregate_is_forgotten(runtime: Runtime, job: Job) -> None:
     assert by_fields(windows, "highest") == [(50,)]
 
 
+@ON_LOCAL
 def test_an_aggregate_that_comes_back_is_refused(runtime: Runtime, job: Job) -> None:
     go_on(runtime, job, Program(aggregates={"highest": agg.max("y")}), windows=1)
     with pytest.raises(SnapshotError, match=r"'sums' .*: sum\(x\) was taken out of the program once and is back"):
@@ -224,13 +225,15 @@ def test_a_longer_lateness_holds_for_windows_that_are_open(
     assert "allowed lateness was 0 ms and is 1000000 ms: what is gone by now stays gone" in caplog.text
 
 
+AS_LIST = ListStateDescriptor("seen", Types.INT()), "it was value state and is list state now"
+AS_TEXT = ValueStateDescriptor("seen", Types.STRING()), "its type was .* and is .* now"
+
+
 @pytest.mark.parametrize(
-    ("descriptor", "why"),
-    [
-        (ListStateDescriptor("seen", Types.INT()), "it was value state and is list state now"),
-        (ValueStateDescriptor("seen", Types.STRING()), "its type was .* and is .* now"),
-    ],
-    ids=["kind", "type"],
+    ("runtime", "descriptor", "why"),
+    [on("local", *AS_LIST), on("local", *AS_TEXT), on("spark", *AS_TEXT)],
+    ids=["local kind", "local type", "spark type"],
+    indirect=["runtime"],
 )
 def test_state_that_is_declared_as_something_else_is_refused_when_it_is_opened(
     runtime: Runtime, job: Job, descriptor: StateDescriptor, why: str
@@ -243,6 +246,7 @@ def test_state_that_is_declared_as_something_else_is_refused_when_it_is_opened(
     assert sorted(numbers.results) == [("a", 5), ("a", 6)]
 
 
+@ON_LOCAL
 def test_a_type_that_is_not_declared_for_once_is_not_forgotten(runtime: Runtime, job: Job) -> None:
     go_on(runtime, job, Program(state=ValueStateDescriptor("seen")), windows=1)
     job.write("3", [("a", 300_000, 0, 0)])

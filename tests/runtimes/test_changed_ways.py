@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtimes.conftest import Runtime, run_until
+from tests.runtimes.conftest import ON_LOCAL, Runtime, on, run_until
 
 from tidegate import agg
 from tidegate.common import WatermarkStrategy
@@ -65,7 +65,9 @@ def same(row: Any) -> Any:
     return row
 
 
-@pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
+@pytest.mark.parametrize(
+    ("runtime", "before", "after"), [on("local", 2, 1), on("local", 1, 2), on("spark", 2, 1)], indirect=["runtime"]
+)
 def test_an_operator_without_state_may_get_another_parallelism(
     runtime: Runtime, folder: Folder, tmp_path: Path, before: int, after: int
 ) -> None:
@@ -141,6 +143,7 @@ class Summed(Counted):
         yield self._state.value()
 
 
+@ON_LOCAL
 def test_functions_without_a_uid_do_not_change_places(runtime: Runtime, folder: Folder, tmp_path: Path) -> None:
     def run(*functions: KeyedProcessFunction) -> None:
         env = runtime.environment(tmp_path / "checkpoint")
@@ -177,7 +180,9 @@ class Fragile(MapFunction):
             raise ValueError("not today")
 
 
-@pytest.mark.parametrize("fails_in", ["open", "close"])
+@pytest.mark.parametrize(
+    ("runtime", "fails_in"), [on("local", "open"), on("local", "close"), on("spark", "close")], indirect=["runtime"]
+)
 def test_a_function_that_cannot_be_opened_or_closed_is_named_and_blocks_nobody(
     runtime: Runtime, folder: Folder, tmp_path: Path, fails_in: str
 ) -> None:

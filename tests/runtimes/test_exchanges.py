@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from tests.runtimes.conftest import Runtime
+from tests.runtimes.conftest import Runtime, on
 
 from tidegate.datastream import CollectSink, DataStream
 from tidegate.datastream.functions import MapFunction, ProcessFunction, RuntimeContext
@@ -75,26 +75,29 @@ def raising(stream: DataStream) -> DataStream:
     return stream.partition_custom(lambda key, count: 1 // 0, 0).process(Where())
 
 
+WRONG = {
+    "forward": (to_five, InvalidValueError, "forward: collection has parallelism 1 and five has 5"),
+    "nowhere": (
+        nowhere,
+        InvalidValueError,
+        "process Where: the partitioner gave 2 for ('k0', 0); it must give an index from 0 to 1",
+    ),
+    "nothing": (
+        nothing,
+        InvalidValueError,
+        "process Where: the partitioner gave None for ('k0', 0); it must give an index from 0 to 1",
+    ),
+    "raising": (raising, UserCodeError, "process Where: the partitioner raised ZeroDivisionError"),
+}
+
+
 @pytest.mark.parametrize(
-    ("build", "kind", "message"),
-    [
-        (to_five, InvalidValueError, "forward: collection has parallelism 1 and five has 5"),
-        (
-            nowhere,
-            InvalidValueError,
-            "process Where: the partitioner gave 2 for ('k0', 0); it must give an index from 0 to 1",
-        ),
-        (
-            nothing,
-            InvalidValueError,
-            "process Where: the partitioner gave None for ('k0', 0); it must give an index from 0 to 1",
-        ),
-        (raising, UserCodeError, "process Where: the partitioner raised ZeroDivisionError"),
-    ],
+    ("runtime", "how"),
+    [*(on("local", how) for how in WRONG), on("spark", "forward"), on("spark", "nowhere")],
+    indirect=["runtime"],
 )
-def test_a_wrong_way_is_the_same_error(
-    runtime: Runtime, build: Callable[[DataStream], DataStream], kind: type[Exception], message: str
-) -> None:
+def test_a_wrong_way_is_the_same_error(runtime: Runtime, how: str) -> None:
+    build, kind, message = WRONG[how]
     env = runtime.environment(parallelism=2)
     build(env.from_collection(ELEMENTS)).sink_to(CollectSink())
     with pytest.raises(Exception, match=re.escape(message)) as caught:
