@@ -117,8 +117,9 @@ class FileSource(Source):
         """Parquet files of a folder. Elements are rows; `watch` waits for more files.
 
         The files of each sub-folder are a channel, or the rows of each value of the column `channel`. On Spark the
-        workers read them, and windows with `agg` start where they are read. A file that changes after it was found is
-        an error; with `on_changed_file="skip"` the change is left out, with `"read"` the file is read again.
+        workers read them, and windows with `agg` start where they are read; a file that changes after it was found is
+        an error there, with `on_changed_file="skip"` the change is left out, with `"read"` the file is read again. The
+        local runtime does not notice such changes.
         """
         limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
         return ColumnFiles(
