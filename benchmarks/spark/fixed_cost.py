@@ -22,8 +22,9 @@ from tidegate import agg
 from tidegate.common import WatermarkStrategy
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
-from tidegate.spark.query.job import SparkJob, SparkOptions
-from tidegate.spark.query.session import apply_settings, get_session
+from tidegate.engine.job_options import SparkOptions
+from tidegate.spark.query.job import SparkJob
+from tidegate.spark.query.session import OWN_SETTINGS, get_session, query_settings
 
 SCHEMA = "partition int, offset long, user string, ts timestamp, amount long"
 BASE = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -76,7 +77,8 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=20)
     options = parser.parse_args()
     spark = get_session(None, PARALLELISM)
-    apply_settings(spark, PARALLELISM, has_frames=True)
+    for name, value in (query_settings(spark, PARALLELISM, has_frames=True) | OWN_SETTINGS).items():
+        spark.conf.set(name, value)
     folder = Path(tempfile.mkdtemp(prefix="tidegate-bench-"))
     write_batch(spark, folder / "in", 0)
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")

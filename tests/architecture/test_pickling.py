@@ -9,6 +9,7 @@ import pickle
 import pkgutil
 import typing
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -32,6 +33,7 @@ from tidegate.core.watermark.records import Record, Watermark, WatermarkStatus
 from tidegate.core.watermark.strategy import WatermarkStrategy
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.connectors.kafka import KafkaOffsetsInitializer
+from tidegate.datastream.part_files import PartNames
 from tidegate.datastream.window import TumblingEventTimeWindows
 from tidegate.engine.job_options import JobOptions
 from tidegate.engine.program import OperatorRecord, ProgramRecord
@@ -74,6 +76,7 @@ BOUNDED = WatermarkStrategy.for_bounded_out_of_orderness("10 seconds")
 EXAMPLES: tuple[Any, ...] = (
     AlignmentParameters("group", 10, 500),
     Duration.of_seconds(2),
+    PartNames(Path("out"), suffix=".json"),
     Time.minutes(1),
     Watermark(5),
     Watermark.MIN,

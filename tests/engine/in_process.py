@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tidegate.core.columnar.columnar_operator import CHANNEL
-from tidegate.engine.column_reader import ColumnReader
+from tidegate.engine.column_intake import ColumnIntake
 from tidegate.engine.messages import Ended, Message, Target
 from tidegate.engine.plan import PhysicalPlan, Reading
 from tidegate.engine.record_columns import SEQUENCE
-from tidegate.engine.row_reader import RowReader
+from tidegate.engine.row_intake import RowIntake
 from tidegate.engine.runner import InProcessRunner
 from tidegate.testing import ManualClock
 
@@ -54,9 +54,9 @@ def read(plan: PhysicalPlan, parts: Sequence[pa.RecordBatch], *, is_end: bool) -
     messages: dict[Target, list[Message]] = defaultdict(list)
     for part in parts:
         reader: Any = (
-            ColumnReader(plan, source, has_sequence=True)
+            ColumnIntake(plan, source, has_sequence=True)
             if source.reading is Reading.AS_COLUMNS
-            else RowReader(plan, source)
+            else RowIntake(plan, source)
         )
         for sent in reader(iter([part])):
             for target, given in sent.items():

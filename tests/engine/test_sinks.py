@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.core.operator.sink import Sink, SinkContext
+from tidegate.core.operator.sink import BatchId, Sink, SinkContext
 from tidegate.core.time.millis import MIN_TIME
 from tidegate.core.watermark.records import Watermark
 from tidegate.datastream import StreamExecutionEnvironment
@@ -50,13 +50,13 @@ class Driver:
         self.sinks.open()
 
     def write(self, batch_id: int, value: str, watermark: int) -> None:
-        self.sinks.begin_batch(batch_id)
+        self.sinks.begin_batch(BatchId(batch_id))
         arrived: list[Arrived] = []
         for edge in self._plan.edges:
             arrived.append((Target(SINKS, 0), Moved((2, "0"), edge.number, "in/0", Watermark(watermark))))
             arrived.append((Target(SINKS, 0), Element((1, "0"), edge.number, "in/0", None, value, None)))
         self.sinks.process(arrived)
-        self.sinks.commit_batch(batch_id)
+        self.sinks.commit_batch(BatchId(batch_id))
 
 
 def test_every_sink_sees_whole_batches_with_their_id() -> None:

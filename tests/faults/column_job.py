@@ -11,10 +11,9 @@ from typing import Any
 
 from tidegate import agg
 from tidegate.common import WatermarkStrategy
-from tidegate.datastream import StreamExecutionEnvironment
+from tidegate.datastream import FileSink, StreamExecutionEnvironment
 from tidegate.datastream.connectors.file_system import FileSource
 from tidegate.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
-from tidegate.datastream.file_sink import FileSink
 from tidegate.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 
 SCHEMA = "user string, ts long, amount long"

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidegate.common import WatermarkStrategy
-from tidegate.datastream import Source, StreamExecutionEnvironment
-from tidegate.datastream.file_sink import FileSink
+from tidegate.datastream import FileSink, Source, StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
 
 

@@ -13,8 +13,7 @@ from typing import Any
 from pyspark import SparkContext
 
 from tidegate.common import WatermarkStrategy
-from tidegate.datastream import Source, StreamExecutionEnvironment
-from tidegate.datastream.file_sink import FileSink
+from tidegate.datastream import FileSink, Source, StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
 
 

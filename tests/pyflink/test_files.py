@@ -153,7 +153,7 @@ def words(*values: str) -> DataStream:
 def test_a_stream_becomes_part_files(tmp_path: Path) -> None:
     write(words("one", "two"), tmp_path / "out")
     [(name, text)] = written(tmp_path / "out").items()
-    assert re.fullmatch(r"words-\w+-\d+\.txt", name)
+    assert re.fullmatch(r"words-\w+-\d+-\d+\.txt", name)
     assert text == "one\ntwo\n"
 
 
@@ -169,7 +169,7 @@ def test_without_an_assigner_the_folders_are_hours(tmp_path: Path) -> None:
     stream.sink_to(sink)
     stream.get_execution_environment().execute()
     [name] = written(tmp_path)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d--\d\d/part-\w+-\d+", name)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d--\d\d/part-\w+-\d+-\d+", name)
 
 
 class ByLength(BucketAssigner):

@@ -26,7 +26,7 @@ def test_a_checkpoint_is_of_one_runtime_and_of_one_place(runtime: Runtime, tmp_p
         (tmp_path / name).mkdir()
         (tmp_path / name / "1.csv").write_text("user\nann\n")
     read(runtime, tmp_path / "here", tmp_path / "checkpoint")
-    with pytest.raises(SnapshotError, match=r"its place was .*here and is .*there now"):
+    with pytest.raises(SnapshotError, match=r"its location was .*here and is .*there now"):
         read(runtime, tmp_path / "there", tmp_path / "checkpoint")
     if runtime.is_spark:
         with pytest.raises(SnapshotError, match="is of a job on Spark, which the local runtime cannot go on from"):

@@ -20,9 +20,10 @@ from tests.properties.local_run import run as run_locally
 from tidegate.datastream import Sink, StreamExecutionEnvironment
 from tidegate.datastream.functions import SinkContext
 from tidegate.engine.channels import subtask_of_channel
+from tidegate.engine.job_options import SparkOptions
 from tidegate.engine.messages import Element, Message, Moved, Target
 from tidegate.engine.plan import PlannedSource
-from tidegate.spark.query.job import SparkJob, SparkOptions
+from tidegate.spark.query.job import SparkJob
 from tidegate.testing import ManualSource, Watermark, WatermarkStatus
 
 pytestmark = pytest.mark.spark

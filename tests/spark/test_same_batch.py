@@ -9,8 +9,9 @@ import pytest
 
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.window import TumblingEventTimeWindows
+from tidegate.engine.job_options import SparkOptions
 from tidegate.engine.messages import Element, Message, Moved, Target
-from tidegate.spark.query.job import SparkJob, SparkOptions
+from tidegate.spark.query.job import SparkJob
 from tidegate.testing import ManualSource, Watermark
 
 pytestmark = pytest.mark.spark

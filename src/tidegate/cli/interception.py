@@ -38,9 +38,12 @@ def intercepted(intercept: Intercept, intercept_frame: InterceptFrame | None = N
         job = Intercepted(env, graph, job_name or "job", on_end)
         return intercept(lambda: make_client(env, graph, job_name, on_end), job)
 
-    def frame(env: StreamExecutionEnvironment, graph: StreamGraph, tables: Sequence[Any]) -> Any:
+    def frame(
+        env: StreamExecutionEnvironment, graph: StreamGraph, tables: Sequence[Any], checkpoint: str | None
+    ) -> Any:
         assert intercept_frame is not None
-        return intercept_frame(lambda: make_frame(env, graph, tables), Intercepted(env, graph, "to_dataframe", None))
+        job = Intercepted(env, graph, "to_dataframe", None)
+        return intercept_frame(lambda: make_frame(env, graph, tables, checkpoint), job)
 
     StreamExecutionEnvironment._client = client  # type: ignore[method-assign, assignment]
     if intercept_frame is not None:

@@ -14,7 +14,7 @@ import typer
 
 from tidegate.cli.failures import Debug, FailureError, ProgramError, describe, reports_errors, say
 from tidegate.cli.interception import Intercepted, MakeJob, intercepted
-from tidegate.cli.program import ProgramArguments, ProgramFile, run_program
+from tidegate.cli.program import ProgramArguments, ProgramPath, run_program
 from tidegate.datastream.running_job import RunningJob
 from tidegate.engine import describe as describe_plan
 from tidegate.engine.plan import PhysicalPlan
@@ -93,7 +93,7 @@ def shown(jobs: list[PlannedJob], plan_format: PlanFormat) -> str:
 
 @reports_errors
 def plan(
-    file: ProgramFile,
+    file: ProgramPath,
     arguments: ProgramArguments = None,
     plan_format: Annotated[
         PlanFormat, typer.Option("--format", help="How to show it: for people, programs or Markdown.")

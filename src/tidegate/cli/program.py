@@ -14,7 +14,7 @@ import typer
 
 from tidegate.cli.failures import MisuseError, ProgramError
 
-ProgramFile = Annotated[Path, typer.Argument(metavar="FILE.py", help="The program, which calls execute() itself.")]
+ProgramPath = Annotated[Path, typer.Argument(metavar="FILE.py", help="The program, which calls execute() itself.")]
 ProgramArguments = Annotated[
     list[str] | None, typer.Argument(metavar="[ARGS]...", help="What the program finds in sys.argv; put -- before.")
 ]

@@ -15,7 +15,7 @@ import typer
 
 from tidegate.cli.failures import Debug, MisuseError, reports_errors
 from tidegate.cli.live import live_table
-from tidegate.cli.program import ProgramArguments, ProgramFile, check_file, environment, run_program
+from tidegate.cli.program import ProgramArguments, ProgramPath, check_file, environment, run_program
 
 CHECKPOINT_VARIABLE: Final = "TIDEGATE_CHECKPOINT"
 """Where programs that name no checkpoint keep theirs."""
@@ -31,7 +31,7 @@ class RuntimeName(StrEnum):
 
 @reports_errors
 def run(
-    file: ProgramFile,
+    file: ProgramPath,
     arguments: ProgramArguments = None,
     on: Annotated[
         RuntimeName | None, typer.Option("--on", help="The runtime, for programs that do not choose one.")

@@ -13,11 +13,11 @@ from tidegate.datastream.checkpoint_config import CheckpointConfig
 from tidegate.datastream.checkpointing_mode import CheckpointingMode
 from tidegate.datastream.closeable_iterator import CloseableIterator
 from tidegate.datastream.connected_streams import ConnectedStreams
+from tidegate.datastream.connectors._file_sink import FileSink
 from tidegate.datastream.data_stream import DataStream
 from tidegate.datastream.data_stream_sink import DataStreamSink
 from tidegate.datastream.execution_mode import RuntimeExecutionMode
 from tidegate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from tidegate.datastream.file_sink import FileSink
 from tidegate.datastream.functions import (
     AggregateFunction,
     AllWindowFunction,

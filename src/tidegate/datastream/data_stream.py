@@ -13,7 +13,6 @@ from tidegate.core.function.functions import KeySelector, Partitioner, as_callab
 from tidegate.core.function.process import ProcessSpec
 from tidegate.core.function.stateless import FilterSpec, FlatMapSpec, MapSpec
 from tidegate.core.operator.output_tag import OutputTag
-from tidegate.core.operator.sink import SinkSpec
 from tidegate.core.operator.spec import OperatorSpec
 from tidegate.core.state.descriptors import MapStateDescriptor
 from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
@@ -253,9 +252,9 @@ class DataStream:
         collected: CloseableIterator | list[Any] = self._env._execute_and_collect(self, job_execution_name, limit)
         return collected
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self, *, checkpoint: str | None = None) -> Any:
         """This stream as a streaming DataFrame, for any Spark sink."""
-        return self._env.to_dataframe(main=self)
+        return self._env.to_dataframe(checkpoint=checkpoint, main=self)
 
     # Names and settings
 
@@ -361,8 +360,7 @@ class DataStream:
         return DataStream(self._env, connections, self._type_info)
 
     def _sink(self, kind: str, sink: Any) -> DataStreamSink:
-        program = self._env._program
-        return DataStreamSink(program, program.sink(kind, SinkSpec(sink), self._connections))
+        return DataStreamSink.ending(self._env._program, kind, sink, self._connections)
 
     def _node(self, method: str) -> Node:
         if len(self._connections) != 1:

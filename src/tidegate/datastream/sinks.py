@@ -6,11 +6,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tidegate.core.operator.sink import Sink, SinkContext
-from tidegate.datastream.file_sink import FileSink
+from tidegate.core.operator.sink import BatchId, Sink, SinkContext
 from tidegate.errors import InvalidTypeError
 
-__all__ = ["CollectSink", "FileSink", "ForeachBatchSink", "PrintSink", "Sink"]
+__all__ = ["CollectSink", "ForeachBatchSink", "PrintSink", "Sink"]
 
 
 class PrintSink(Sink):
@@ -59,25 +58,26 @@ class ForeachBatchSink(Sink):
     """Calls `function(values, batch_id)` once for each batch that has elements.
 
     After a crash the last batch comes again with the same id and the same values: a function that replaces what it
-    stored under the id is exactly once. In process the whole run is one batch.
+    stored under the id is exactly once. `batch_id.token` tells batches with the same number apart, where a job goes on
+    from an older copy of its checkpoint. In process the whole run is one batch.
 
     >>> stored = {}
     >>> sink = ForeachBatchSink(lambda values, batch_id: stored.update({batch_id: values}))
     """
 
-    def __init__(self, function: Callable[[list[Any], int], None]) -> None:
+    def __init__(self, function: Callable[[list[Any], BatchId], None]) -> None:
         if not callable(function):
             raise InvalidTypeError(f"ForeachBatchSink: expected a function of (values, batch_id), got {function!r}")
         self._function = function
         self._values: list[Any] = []
 
-    def begin_batch(self, batch_id: int) -> None:
+    def begin_batch(self, batch_id: BatchId) -> None:
         self._values = []
 
     def write(self, value: Any, context: SinkContext) -> None:
         self._values.append(value)
 
-    def commit_batch(self, batch_id: int) -> None:
+    def commit_batch(self, batch_id: BatchId) -> None:
         values, self._values = self._values, []
         if values:
             self._function(values, batch_id)

@@ -25,9 +25,10 @@ from tidegate.datastream.sinks import CollectSink
 from tidegate.datastream.sources import CollectionSource, FunctionSource, NumberSequenceSource, SocketTextSource
 from tidegate.engine import describe
 from tidegate.engine.clocks import wall_clock
-from tidegate.engine.job_options import JobOptions
+from tidegate.engine.job_options import JobOptions, SparkOptions
 from tidegate.engine.lowering import lower
 from tidegate.engine.plan import PhysicalPlan
+from tidegate.engine.result_table import ResultTable
 from tidegate.errors import InvalidTypeError, InvalidValueError
 from tidegate.graph.builder import ProgramBuilder
 from tidegate.graph.stream_graph import StreamGraph
@@ -167,15 +168,13 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         stream = self._source(source, "dataframe", None)
         return DataStream(self, stream._connections, as_type(df.schema, "from_dataframe"))
 
-    def to_dataframe(self, **streams: DataStream) -> Any:
-        """Streams of this program as one streaming DataFrame.
+    def to_dataframe(self, *, checkpoint: str | None = None, **streams: DataStream) -> Any:
+        """Streams of this program as one streaming DataFrame; start a query on it with `writeStream`.
 
-        One stream gives its columns; several give a column `stream` and a struct column for each. Start a query on
-        it with `writeStream`, and its checkpoint; pass `checkpoint=` to the environment too, so that a restart finds
-        what the driver had fed.
+        One stream gives its columns; several give a column `stream` and a struct column for each. With `checkpoint`
+        (or that of the environment) everything of the query is kept in that one folder, and `checkpointLocation` is
+        not to be given. Without it the program may read DataFrames only, and not wait for the clock.
         """
-        from tidegate.spark.wire.result_columns import Table
-
         if self._runtime != "spark":
             raise InvalidValueError("to_dataframe needs runtime='spark'; on the local runtime use execute_and_collect")
         if not streams:
@@ -183,8 +182,13 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         tables = []
         for name, stream in streams.items():
             end = stream._sink("to_dataframe", CollectSink())._node
-            tables.append(Table(name, end.number, columns_ddl(stream.get_type(), f"to_dataframe({name}=...)")))
-        return self._frame(self._take_graph(), tables)
+            tables.append(ResultTable(name, end.number, columns_ddl(stream.get_type(), f"to_dataframe({name}=...)")))
+        if checkpoint is not None and self._checkpoint not in (None, checkpoint):
+            raise InvalidValueError(
+                f"to_dataframe: checkpoint={checkpoint!r}, but the environment has {self._checkpoint!r}; name one of "
+                "them only"
+            )
+        return self._frame(self._take_graph(), tables, checkpoint or self._checkpoint)
 
     # Running
 
@@ -239,10 +243,10 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         self._program.forget_ends()
         return graph
 
-    def _frame(self, graph: StreamGraph, tables: Sequence[Any]) -> Any:
-        from tidegate.spark.query.job import SparkJob
+    def _frame(self, graph: StreamGraph, tables: Sequence[ResultTable], checkpoint: str | None) -> Any:
+        from tidegate.spark.query.frame_job import FrameJob
 
-        return SparkJob(graph, self._spark_options(), owns_checkpoint=False).to_frame(list(tables))
+        return FrameJob(graph, self._spark_options(checkpoint), tables).frame()
 
     def _client(self, graph: StreamGraph, job_name: str | None, on_end: Any = None) -> Any:
         if self._runtime == "spark":
@@ -265,7 +269,8 @@ class StreamExecutionEnvironment(EnvironmentSettings):
     def _spark_client(self, graph: StreamGraph, job_name: str | None, on_end: Any) -> RunningJob:
         from tidegate.spark.query.job import SparkJob
 
-        return RunningJob(SparkJob(graph, self._spark_options(), job_name or "tidegate"), job_name or "job", on_end)
+        job = SparkJob(graph, self._spark_options(self._checkpoint), job_name or "tidegate")
+        return RunningJob(job, job_name or "job", on_end)
 
     def _job_options(self) -> JobOptions:
         return JobOptions(
@@ -276,10 +281,8 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             max_parallelism=self._max_parallelism(),
         )
 
-    def _spark_options(self) -> Any:
-        from tidegate.spark.query.job import SparkOptions
-
-        return SparkOptions(self._spark, self._checkpoint, self._trigger, self._job_options())
+    def _spark_options(self, checkpoint: str | None) -> SparkOptions:
+        return SparkOptions(self._spark, checkpoint, self._trigger, self._job_options())
 
     def _execute_and_collect(self, stream: DataStream, job_name: str | None, limit: int | None) -> Any:
         results = CloseableIterator()

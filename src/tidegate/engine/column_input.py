@@ -37,7 +37,7 @@ class ColumnInput:
         firsts = self._firsts[source.uid]
         if summary.first is not None:
             firsts[summary.channel] = min(summary.first, firsts.get(summary.channel, summary.first))
-        for _, reader in self._plan.readers(source):
+        for _, reader in self._plan.behind(source):
             operator = self._wiring.lanes[reader.number][source_channel(source, summary.channel)]
             assert isinstance(operator, AssignWatermarksOperator)
             operator.machine.process_highest(summary.highest)

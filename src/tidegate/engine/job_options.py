@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tidegate.core.time.millis import Clock, TimeCharacteristic
 from tidegate.engine.clocks import wall_clock
@@ -29,3 +30,13 @@ class JobOptions:
             reads_columns=has_workers,
             has_micro_batches=has_workers,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """How a job runs on Spark."""
+
+    spark: Any = None
+    checkpoint: str | None = None
+    trigger: str = "0 seconds"
+    job: JobOptions = field(default_factory=JobOptions)

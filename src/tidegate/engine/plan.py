@@ -134,8 +134,8 @@ class PlannedSink(PlannedNode):
 
 Planned = PlannedSource | PlannedLane | PlannedTask | PlannedSink
 
-Place = tuple[str, int, int]
-"""Where an edge ends: the uid of the reader, its input, and the place of the stream there."""
+EdgeName = tuple[str, int, int]
+"""What an edge is called in state: the uid of the node that it leads to, its input, and which stream of that input."""
 
 
 @dataclass(frozen=True)
@@ -189,11 +189,11 @@ class PhysicalPlan:
         return (node for node in self.nodes if isinstance(node, PlannedSink))
 
     def target(self, edge: Edge) -> Planned:
-        """Who reads an edge."""
+        """The node that an edge leads to."""
         return self.by_number[edge.target]
 
-    def readers(self, node: Planned) -> Iterator[tuple[Edge, Planned]]:
-        """Who reads a node, and through which edge."""
+    def behind(self, node: Planned) -> Iterator[tuple[Edge, Planned]]:
+        """The nodes behind a node, and the edges to them."""
         return ((edge, self.by_number[edge.target]) for edge in self.outgoing[node.number])
 
     def for_workers(self) -> PhysicalPlan:
@@ -208,14 +208,15 @@ class PhysicalPlan:
                 nodes.append(node)
         return replace(self, nodes=tuple(nodes))
 
-    def place(self, edge: Edge) -> Place:
+    def name_of(self, edge: Edge) -> EdgeName:
         """An edge by what does not change with the program around it."""
         return self.by_number[edge.target].uid, edge.input_index, edge.position
 
-    def edge_at(self, place: Place) -> Edge | None:
-        """The edge of a place, None if the program has it no longer."""
-        node = self.by_uid.get(place[0])
+    def edge_named(self, name: EdgeName) -> Edge | None:
+        """The edge with that name, None if the program has it no longer."""
+        uid, input_index, position = name
+        node = self.by_uid.get(uid)
         if node is None or isinstance(node, PlannedSource):
             return None
-        edges = node.inputs[place[1]] if place[1] < len(node.inputs) else ()
-        return edges[place[2]] if place[2] < len(edges) else None
+        edges = node.inputs[input_index] if input_index < len(node.inputs) else ()
+        return edges[position] if position < len(edges) else None

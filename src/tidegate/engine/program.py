@@ -190,8 +190,8 @@ def _refused(uid: str, name: str, where: str, why: str) -> SnapshotError:
 
 def _state_format(node: Planned) -> StateFormat | None:
     if isinstance(node, PlannedSource):
-        place = node.source.place
-        return StateFormat(f"a source ({node.kind})", shared={} if place is None else {"place": place})
+        location = node.source.location
+        return StateFormat(f"a source ({node.kind})", shared={} if location is None else {"location": location})
     return None if isinstance(node, PlannedSink) else node.state_format
 
 

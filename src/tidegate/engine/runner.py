@@ -71,8 +71,16 @@ class InProcessRunner:
         for target, subtask in self.subtasks.items():
             for receiver, sent in subtask.run(inbox.pop(target, ()), is_last=is_last).items():
                 inbox[receiver] += sent
+        self._give_to_sinks(inbox)
+
+    def prepare_commit(self) -> None:
+        """Give the sinks what was written for them elsewhere: their batch is complete."""
+        for subtask in self.subtasks.values():
+            self._give_to_sinks(subtask.prepare_commit())
+
+    def _give_to_sinks(self, sent: Inbox) -> None:
         arrived: list[Arrived] = [
-            (target, message) for target, given in inbox.items() if target.stage == SINKS for message in given
+            (target, message) for target, given in sent.items() if target.stage == SINKS for message in given
         ]
         self.sinks.process(arrived)
 

@@ -9,7 +9,7 @@ from tidegate.core.columnar.columnar_operator import stamped_rows
 from tidegate.core.columnar.columnar_windows import ColumnarSpec
 from tidegate.core.operator.operator import OperatorContext
 from tidegate.core.operator.outputs import OperatorOutput
-from tidegate.core.operator.sink import SinkOperator, SinkSpec
+from tidegate.core.operator.sink import BatchId, SinkOperator, SinkSpec
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import MAX_TIME, Clock
 from tidegate.core.watermark.records import Progress, Watermark
@@ -50,11 +50,11 @@ class Sinks:
         for instance in self._instances():
             instance.operator.close()
 
-    def begin_batch(self, batch_id: int) -> None:
+    def begin_batch(self, batch_id: BatchId) -> None:
         for instance in self._instances():
             instance.operator.begin_batch(batch_id)
 
-    def commit_batch(self, batch_id: int) -> None:
+    def commit_batch(self, batch_id: BatchId) -> None:
         """Commit in every sink. After a crash the last batch comes again, maybe when some had committed it."""
         for instance in self._instances():
             instance.operator.commit_batch(batch_id)
@@ -117,7 +117,9 @@ class _Sink:
         for subtask in range(count):
             spec: SinkSpec = copy_for_subtask(node.spec, subtask)
             operator = SinkOperator(spec.sink, unique_id)
-            context = OperatorContext(node.name, OperatorOutput(), clock, subtask=subtask, parallelism=count)
+            context = OperatorContext(
+                node.name, OperatorOutput(), clock, subtask=subtask, parallelism=count, job_id=job_id
+            )
             operator.setup(context)
             (edges,) = node.inputs
             channels = expected_channels(edges, plan) if self._is_shared else expected_channels_in(edges, plan, subtask)

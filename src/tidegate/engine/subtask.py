@@ -28,7 +28,7 @@ from tidegate.engine.messages import (
     Tick,
 )
 from tidegate.engine.order import AFTER_RECORDS, BEFORE_RECORDS, OrderKeeper, interleaved, place_of
-from tidegate.engine.plan import SINKS, PhysicalPlan, Place, Planned, PlannedLane, PlannedSource, PlannedTask
+from tidegate.engine.plan import SINKS, EdgeName, PhysicalPlan, Planned, PlannedLane, PlannedSource, PlannedTask
 from tidegate.engine.state import StateBackend
 from tidegate.engine.wiring import Surroundings, Wiring
 from tidegate.errors import SnapshotError
@@ -70,7 +70,7 @@ class Subtask:
         fields = None if saved is None else open_snapshot(saved, "subtask", 1)
         self.wiring.build(None if fields is None else fields["wiring"])
         if fields is not None:
-            self._undelivered = [self._placed(place, message) for place, message in fields["undelivered"]]
+            self._undelivered = [self._at_port(name, message) for name, message in fields["undelivered"]]
             self._probed_at = fields["probed_at"]
 
     def run(self, messages: Iterable[Message], *, is_last: bool = False) -> Outbox:
@@ -99,7 +99,14 @@ class Subtask:
         if has_ended:
             self._end_input()
         if not self._surroundings.is_in_process:
+            self._prepare_commit()
             self._tell_others()
+        return self._out
+
+    def prepare_commit(self) -> Outbox:
+        """What was written for the sinks since the last time, where a batch of theirs is many of ours."""
+        self._out = defaultdict(list)
+        self._prepare_commit()
         return self._out
 
     def snapshot(self) -> Snapshot:
@@ -108,7 +115,7 @@ class Subtask:
             "subtask",
             1,
             wiring=self.wiring.snapshot(),
-            undelivered=[[self._place(message.port), message] for message in self._undelivered],
+            undelivered=[[self._port_name(message.port), message] for message in self._undelivered],
             probed_at=self._probed_at,
         )
 
@@ -212,6 +219,11 @@ class Subtask:
             for _, operator in self.wiring.operators():
                 operator.on_periodic_emit()
 
+    def _prepare_commit(self) -> None:
+        self._order.at((AFTER_RECORDS, ""))
+        for _, operator in self.wiring.operators():
+            operator.prepare_commit()
+
     def _is_probe_due(self) -> bool:
         """Whether the auto-watermark interval has passed, rounded up to the batch."""
         interval, now = self._plan.auto_watermark_interval, self._surroundings.clock()
@@ -237,17 +249,17 @@ class Subtask:
         if self._plan.needs_clock and self._stage + 1 < self._plan.num_stages:
             self.send(Target(self._stage + 1, self._index), Tick())
 
-    def _place(self, port: Port) -> Place | str:
+    def _port_name(self, port: Port) -> EdgeName | str:
         """A port by what a changed program knows it by."""
-        return self._plan.place(self._plan.edges[port]) if isinstance(port, int) else port
+        return self._plan.name_of(self._plan.edges[port]) if isinstance(port, int) else port
 
-    def _placed(self, place: Place | str, message: _Delivered) -> _Delivered:
-        if isinstance(place, str):
+    def _at_port(self, name: EdgeName | str, message: _Delivered) -> _Delivered:
+        if isinstance(name, str):
             return message
-        edge = self._plan.edge_at(place)
+        edge = self._plan.edge_named(name)
         if edge is None:
             raise SnapshotError(
-                f"the checkpoint holds records on their way to the operator {place[0]!r}, which the program no longer "
+                f"the checkpoint holds records on their way to the operator {name[0]!r}, which the program no longer "
                 "has; put it back, or start from a new checkpoint"
             )
         return message._replace(port=edge.number)

@@ -20,9 +20,9 @@ from tidegate.engine.messages import Joined, Target
 from tidegate.engine.plan import (
     Chained,
     Edge,
+    EdgeName,
     Exchanged,
     PhysicalPlan,
-    Place,
     Planned,
     PlannedLane,
     PlannedSink,
@@ -59,6 +59,8 @@ class Surroundings:
     """Whether a batch ends only when its requests to the outside world have."""
     is_in_process: bool = False
     """Whether all subtasks run in this process, in every batch: then nobody has to be told of it."""
+    job_id: str = ""
+    """Names the job, the same after a restart; empty where a restart is a new job."""
     configure: Callable[[Operator], None] | None = None
     """Called with every operator before it is restored or opened; for tests."""
 
@@ -88,8 +90,8 @@ class Wiring:
         self._state = state
         self._sender = sender
         self._surroundings = surroundings
-        self._exchanges: dict[tuple[Place, str], Exchange] = {}
-        self._turns: Mapping[tuple[Place, str], int] = {}
+        self._exchanges: dict[tuple[EdgeName, str], Exchange] = {}
+        self._turns: Mapping[tuple[EdgeName, str], int] = {}
         self._saved_lanes: Mapping[str, Mapping[str, Any]] = {}
         self.tasks: dict[int, Task] = {}
         self.lanes: dict[int, dict[str, ChainOperator]] = {}
@@ -173,7 +175,7 @@ class Wiring:
             1,
             tasks={self._plan.by_number[number].uid: task.snapshot() for number, task in self.tasks.items()},
             lanes=lanes,
-            turns={place: exchange.turn for place, exchange in self._exchanges.items()},
+            turns={name: exchange.turn for name, exchange in self._exchanges.items()},
             function_metrics={
                 self._plan.by_number[number].uid: home.metrics.counts() for number, home in self._lane_homes()
             },
@@ -247,6 +249,7 @@ class Wiring:
             parallelism=node.parallelism,
             metrics=metrics,
             job_parameters=self._plan.job_parameters,
+            job_id=surroundings.job_id,
             channel=channel,
             real_clock=surroundings.real_clock,
             is_restart=surroundings.is_restart,
@@ -261,7 +264,7 @@ class Wiring:
     def _output(self, node: PlannedSource | PlannedLane | PlannedTask, channel: str) -> OperatorOutput:
         main: list[Receiver] = []
         sides: dict[str, list[Receiver]] = {}
-        for edge, reader in self._plan.readers(node):
+        for edge, reader in self._plan.behind(node):
             receiver = self._receiver(edge, reader, channel)
             if edge.side is not None:
                 sides.setdefault(edge.side, []).append(receiver)
@@ -294,13 +297,13 @@ class Wiring:
             reader=reader.name,
             max_parallelism=self._plan.max_parallelism,
         )
-        place = (self._plan.place(edge), channel)
-        exchange.turn = self._turns.get(place, exchange.turn) % len(targets)
-        self._exchanges[place] = exchange
+        name = (self._plan.name_of(edge), channel)
+        exchange.turn = self._turns.get(name, exchange.turn) % len(targets)
+        self._exchanges[name] = exchange
         return exchange
 
     def _announce(self, node: PlannedSource | PlannedLane, channel: str) -> None:
-        for edge, reader in self._plan.readers(node):
+        for edge, reader in self._plan.behind(node):
             if isinstance(reader, PlannedLane):
                 self._announce(reader, channel)
             elif isinstance(edge.travel, SentAsColumns):

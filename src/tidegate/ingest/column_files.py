@@ -113,7 +113,7 @@ class ColumnFiles(ColumnSource):
             )
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self.path)
 
     def files(self) -> list[tuple[str, Path]]:
@@ -125,7 +125,7 @@ class ColumnFiles(ColumnSource):
             for path in self.path.rglob("*")
             if path.is_file() and not any(p.startswith(_HIDDEN) for p in path.relative_to(self.path).parts)
         ]
-        return sorted(found, key=lambda place: (place[1].name, place[0]))
+        return sorted(found, key=lambda file: (file[1].name, file[0]))
 
     def channels(self) -> Sequence[str]:
         """The channels that are there. Those of a column are looked for in the files."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tidegate.core.operator.sink import BatchId
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.engine.clocks import real_clock, wall_clock
 from tidegate.engine.feeder import Feeder
@@ -23,7 +24,7 @@ _READ_AT_ONCE: Final = 512
 _MAX_WAIT_SECONDS: Final = 0.05
 _STOP_SECONDS: Final = 1.0
 """How long a batch may go on after a stop before an advance of many timers is interrupted."""
-_BATCH: Final = 0
+_BATCH: Final = BatchId(0)
 """For sinks the whole run is one batch."""
 
 
@@ -77,6 +78,7 @@ class LocalJob:
             if not self._is_stopping:
                 self.runner.run_batch(self._feeder.take(), is_last=True)
             self._feeder.stop()
+            self.runner.prepare_commit()
             self.runner.close()
             sinks.commit_batch(_BATCH)
         except BaseException:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
 from tidegate.errors import SnapshotError
+from tidegate.storage.signing import check_signature, signature
 
-_HEADER: Final = re.compile(rb"tidegate ([a-z_]+) (\d+) ([0-9a-f]{8}) (\d+)\n")
-_LONGEST_HEADER: Final = 128
+_HEADER: Final = re.compile(rb"tidegate ([a-z_]+) (\d+) ([0-9a-f]{8}) (\d+)(?: ([0-9a-f]{64}))?\n")
+_LONGEST_HEADER: Final = 256
 
 _Value = TypeVar("_Value")
 
@@ -21,7 +22,7 @@ class KeptFile:
     """One file with a kind and a version. Its first line says both, with the checksum and the length of the rest.
 
     Whoever reads it finds what was written last and wholly: data goes into a hidden file first, is flushed to disk, and
-    takes its name only then.
+    takes its name only then. With a key (see `signing`) the signature of the data stands in the first line too.
     """
 
     def __init__(self, path: Path, kind: str, version: int = 1) -> None:
@@ -31,8 +32,10 @@ class KeptFile:
 
     def write(self, data: bytes) -> None:
         """Replace what is there."""
-        header = f"tidegate {self._kind} {self._version} {zlib.crc32(data):08x} {len(data)}\n"
-        write_whole(self.path, header.encode() + data)
+        header = f"tidegate {self._kind} {self._version} {zlib.crc32(data):08x} {len(data)}"
+        signed = signature(data, self._what)
+        line = header if signed is None else f"{header} {signed.hex()}"
+        write_whole(self.path, f"{line}\n".encode() + data)
 
     def read(self) -> bytes | None:
         """What was written, None if nothing was."""
@@ -43,7 +46,7 @@ class KeptFile:
         header = _HEADER.match(content[:_LONGEST_HEADER])
         if header is None:
             self.refuse("it does not begin as a file of Tidegate does")
-        kind, version, checksum, length = header.groups()
+        kind, version, checksum, length, signed = header.groups()
         data = content[header.end() :]
         if kind.decode() != self._kind:
             self.refuse(f"it is a file of kind {kind.decode()!r}, not {self._kind!r}")
@@ -53,7 +56,13 @@ class KeptFile:
             self.refuse("it does not have its checksum")
         if int(version) != self._version:
             self.refuse(f"it has version {int(version)}, this Tidegate reads version {self._version}")
+        check_signature(data, self._what, None if signed is None else bytes.fromhex(signed.decode()))
         return data
+
+    @property
+    def _what(self) -> str:
+        """What is signed: the data as that of a file of this kind and name."""
+        return f"{self._kind} {self._version} {self.path.name}"
 
     def load(self, decode: Callable[[bytes], _Value]) -> _Value | None:
         """What was written, decoded; None if nothing was."""
@@ -76,7 +85,7 @@ def damaged(path: Path, why: str) -> SnapshotError:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file that appears with all of its data, and is on disk when this returns."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     hidden = path.with_name(f".{path.name}.new")
     with hidden.open("wb") as file:
         file.write(data)
@@ -94,6 +103,14 @@ def put_in_place(hidden: Path, path: Path) -> None:
     """Give a whole file its name, for good: the folder is on disk too when this returns."""
     os.replace(hidden, path)
     flush_folder(path.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """A folder that is there for good when this returns."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in missing:
+        flush_folder(path.parent)
 
 
 def flush_folder(folder: Path) -> None:

@@ -56,10 +56,16 @@ class Guard:
 
     def check(self) -> None:
         owner = _file(Path(self.path)).load(_decode)
-        if owner is None or owner.token != self.token:
+        folder = Path(self.path).parent
+        if owner is None:
             raise ClosedError(
-                f"the checkpoint {Path(self.path).parent} was taken over by {owner or 'another process'}: this one "
-                "commits nothing more; what it had not committed is done by its new owner"
+                f"nobody owns the checkpoint {folder}: the run of this query is over, or it was not started from the "
+                "DataFrame of to_dataframe(); begin with that DataFrame, as in frame.join(other)"
+            )
+        if owner.token != self.token:
+            raise ClosedError(
+                f"the checkpoint {folder} was taken over by {owner}: this one commits nothing more; what it had not "
+                "committed is done by its new owner"
             )
 
 
@@ -69,16 +75,12 @@ class Ownership:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._path = folder / "owner.json"
-        self._owner: Owner | None = None
+        self._owner = Owner.new()
+        self._is_taken = False
         self._stopped = threading.Event()
 
     @property
-    def is_taken(self) -> bool:
-        return self._owner is not None
-
-    @property
     def guard(self) -> Guard:
-        assert self._owner is not None, "take() comes first"
         return Guard(str(self._path), self._owner.token)
 
     def take(self) -> None:
@@ -91,21 +93,21 @@ class Ownership:
                     f"the checkpoint {self._folder} belongs to {before}, which is running; two jobs on one checkpoint "
                     "would lose results: stop that one first, or use another folder"
                 )
-            self._owner = Owner.new()
             _file(self._path).write(json.dumps(asdict(self._owner)).encode())
+        self._is_taken = True
         self._stopped.clear()
         threading.Thread(target=self._beat, name="tidegate owner", daemon=True).start()
 
     def release(self) -> None:
         """The run is over: whoever comes next need not wait."""
         self._stopped.set()
-        if self._owner is None:
+        if not self._is_taken:
             return
         with contextlib.suppress(OSError, SnapshotError), self._alone():
             current = _file(self._path).load(_decode)
             if current is not None and current.token == self._owner.token:
                 self._path.unlink(missing_ok=True)
-        self._owner = None
+        self._is_taken = False
 
     def _beat(self) -> None:
         while not self._stopped.wait(_BEAT_SECONDS):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tidegate.core.operator.sink import Sink, SinkContext, SinkSpec
+from tidegate.core.operator.sink import BatchId, Sink, SinkContext, SinkSpec
 from tidegate.core.time.millis import MIN_TIME
 from tidegate.errors import InvalidTypeError, UserCodeError
 from tidegate.testing import OneInputHarness, Watermark, WatermarkStatus
@@ -100,6 +100,6 @@ class BatchDiary(Diary):
 def test_a_batch_is_flushed_before_it_is_committed() -> None:
     diary = BatchDiary()
     operator = SinkSpec(diary).create()
-    operator.begin_batch(7)
-    operator.commit_batch(7)
+    operator.begin_batch(BatchId(7))
+    operator.commit_batch(BatchId(7))
     assert diary.lines == ["begin 7", "flush", "commit 7"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tidegate.core.state.snapshot import Snapshot
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.engine.feeder import Feeder
 from tidegate.engine.lowering import lower
@@ -19,6 +20,7 @@ from tidegate.spark.sources.spool_stream import SpoolStreamReader
 from tidegate.spark.wire.packets import unpack
 
 TICK: dict[Target, list[Message]] = {Target(0, 0): [Tick()]}
+ONE, TWO, THREE = ({"number": number} for number in (1, 2, 3))
 ELEMENTS = 50
 
 
@@ -47,24 +49,24 @@ def messages_in(folder: Path) -> list[Message]:
 def test_a_note_is_that_of_the_last_file_that_had_one(tmp_path: Path) -> None:
     spool = Spool(tmp_path, (0, 1))
     assert spool.note is None
-    for note in ("one", "two", "three"):
+    for note in ONE, TWO, THREE:
         spool.write(TICK, note)
     spool.write(TICK)
-    assert spool.note == Spool(tmp_path, (0, 1)).note == "three"
+    assert spool.note == Spool(tmp_path, (0, 1)).note == THREE
 
 
 def test_a_note_counts_if_and_only_if_its_file_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Spool(tmp_path, (0, 1)).write(TICK, "one")
+    Spool(tmp_path, (0, 1)).write(TICK, ONE)
     crashing = Spool(tmp_path, (0, 1))
     with monkeypatch.context() as patch:
         crash_at_rename(patch, 0)
         with pytest.raises(CrashError):
-            crashing.write(TICK, "two")
+            crashing.write(TICK, TWO)
     restarted = Spool(tmp_path, (0, 1))
-    assert restarted.note == "one"
+    assert restarted.note == ONE
     assert len(spooled(tmp_path)) == 1
     restarted.write(TICK)
-    assert Spool(tmp_path, (0, 1)).note == "one"
+    assert Spool(tmp_path, (0, 1)).note == ONE
 
 
 def test_rows_go_to_the_grouping_keys_of_their_subtasks(tmp_path: Path) -> None:
@@ -77,14 +79,14 @@ def test_rows_go_to_the_grouping_keys_of_their_subtasks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("notes", "left"), [(("one", None, "two", None), [2, 3]), (("one", "two"), [1]), ((None, None, None), [2])]
+    ("notes", "left"), [((ONE, None, TWO, None), [2, 3]), ((ONE, TWO), [1]), ((None, None, None), [2])]
 )
 def test_files_whose_batches_are_done_go_but_numbers_go_on(
-    tmp_path: Path, notes: tuple[str | None, ...], left: list[int]
+    tmp_path: Path, notes: tuple[Snapshot | None, ...], left: list[int]
 ) -> None:
     """No file takes the place of one that a batch has read, whoever writes it."""
     spool = Spool(tmp_path, (0, 1))
-    reader = SpoolStreamReader(str(tmp_path), 2)
+    reader = SpoolStreamReader(str(tmp_path), 2, {})
     for note in notes:
         spool.write(TICK, note)
     assert reader.end() == {"next": len(notes)}
@@ -101,7 +103,7 @@ def test_files_are_shared_out_among_tasks_in_order(tmp_path: Path) -> None:
     spool = Spool(tmp_path, (0, 1))
     for _ in range(5):
         spool.write(TICK)
-    splits: Any = SpoolStreamReader(str(tmp_path), 2).splits({"next": 1}, {"next": 5})
+    splits: Any = SpoolStreamReader(str(tmp_path), 2, {}).splits({"next": 1}, {"next": 5})
     assert [[Path(path).name[:12] for path in split.paths] for split in splits] == [
         ["000000000001", "000000000003"],
         ["000000000002", "000000000004"],
@@ -113,7 +115,7 @@ def test_a_file_that_is_gone_before_its_batch_was_done_is_an_error(tmp_path: Pat
     spool.write(TICK)
     spool.write(TICK)
     spooled(tmp_path)[0][1].unlink()
-    reader = SpoolStreamReader(str(tmp_path), 1)
+    reader = SpoolStreamReader(str(tmp_path), 1, {})
     (split,) = reader.splits({}, {"next": 2})
     with pytest.raises(SnapshotError, match=r"000000000000.spool cannot be read: it is gone, and its batch"):
         list(reader.packets(split))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tidegate.core.aggregate.combined import CombinedAggregate
 from tidegate.core.columnar.columnar_operator import ColumnarOperator
 from tidegate.core.columnar.kept_rows import KeptRows, is_reducible
-from tidegate.core.columnar.partials import Partials, are_columnar
+from tidegate.core.columnar.partials import PartialAggregates, are_columnar
 from tidegate.core.columnar.session_windows import SessionColumnsOperator
 from tidegate.core.columnar.sliced_windows import SlicedWindowOperator
 from tidegate.core.operator.spec import OperatorSpec
@@ -23,7 +23,7 @@ from tidegate.core.window.assigners import (
     WindowStagger,
 )
 from tidegate.core.window.triggers import fires_at_window_end
-from tidegate.core.window.window_functions import ReducedContents
+from tidegate.core.window.window_functions import MakesRows, ReducedContents
 from tidegate.core.window.window_operator import WindowSpec
 
 MakeElements = Callable[[Sequence[str]], Callable[..., Any]]
@@ -49,11 +49,11 @@ class ColumnarSpec(OperatorSpec):
         return ColumnarSpec(spec, tuple(key_names), schema, make_elements)
 
     @property
-    def partials(self) -> Partials:
+    def partials(self) -> PartialAggregates:
         contents: Any = self.window.contents
         if self.keeps_rows:
             return KeptRows(contents.function, self.schema)
-        return Partials.of(contents.function)
+        return PartialAggregates.of(contents.function)
 
     @property
     def keeps_rows(self) -> bool:
@@ -63,8 +63,8 @@ class ColumnarSpec(OperatorSpec):
     @property
     def make_row(self) -> Callable[[tuple[Any, ...]], Any]:
         """What makes an element of a row of results: key, window's start and end, aggregates."""
-        make: Callable[[tuple[Any, ...]], Any] = self.window.function.make_row
-        return make
+        assert isinstance(self.window.function, MakesRows)
+        return self.window.function.make_row
 
     @property
     def needs_all_columns(self) -> bool:
@@ -120,9 +120,9 @@ def _are_contents_columnar(spec: WindowSpec, schema: pa.Schema) -> bool:
     if isinstance(spec.contents, ReducedContents):
         return spec.function is None and not is_session and is_reducible(spec.contents.function, schema)
     combined = getattr(spec.contents, "function", None)
-    if not isinstance(combined, CombinedAggregate) or not hasattr(spec.function, "make_row"):
+    if not isinstance(combined, CombinedAggregate) or not isinstance(spec.function, MakesRows):
         return False
-    return are_columnar(combined, schema) and not (is_session and Partials.of(combined).needs_order)
+    return are_columnar(combined, schema) and not (is_session and PartialAggregates.of(combined).needs_order)
 
 
 def is_key(schema: pa.Schema, name: str) -> bool:

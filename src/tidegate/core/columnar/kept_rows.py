@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from tidegate.core.columnar.column_types import has_an_order, is_number
 from tidegate.core.columnar.groups import Groups
-from tidegate.core.columnar.partials import Partials
+from tidegate.core.columnar.partials import PartialAggregates
 from tidegate.core.columnar.parts import ARRIVAL, Part, Total, whole_numbers, winning
 from tidegate.core.function.fields import FieldReducer
 from tidegate.errors import InvalidValueError
 
 
-class KeptRows(Partials):
+class KeptRows(PartialAggregates):
     """Partial aggregates that are records: the first of each group with the sum, min or max, or the chosen one."""
 
     def __init__(self, reducer: FieldReducer, schema: pa.Schema) -> None:

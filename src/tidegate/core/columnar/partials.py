@@ -17,7 +17,7 @@ RECORDS: Final = "__records"
 """The column with the number of records behind a row of partial aggregates."""
 
 
-class Partials:
+class PartialAggregates:
     """Partial aggregates for the aggregates of one window operation.
 
     Tables of partial aggregates have the columns they are grouped by, `RECORDS`, and those of the parts.
@@ -32,9 +32,9 @@ class Partials:
         self._spans = list(pairwise(ends))
 
     @staticmethod
-    def of(combined: CombinedAggregate) -> Partials:
+    def of(combined: CombinedAggregate) -> PartialAggregates:
         parts = {part.key: part for aggregate in combined.aggregates for part in aggregate.parts()}
-        return Partials(parts, dict(zip(combined.names, combined.aggregates, strict=True)))
+        return PartialAggregates(parts, dict(zip(combined.names, combined.aggregates, strict=True)))
 
     @property
     def fields(self) -> list[str]:

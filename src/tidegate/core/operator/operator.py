@@ -50,6 +50,8 @@ class OperatorContext:
     attempt: str = ""
     """Names the run that stores blobs, where others that are lost may have stored their own before."""
     job_parameters: Mapping[str, str] = field(default_factory=dict)
+    job_id: str = ""
+    """Names the job, the same after a restart; empty where a restart is a new job."""
     channel: str = ""
     """The channel that an operator of a chain runs for, as its runtime names it."""
     real_clock: Clock | None = None
@@ -108,6 +110,9 @@ class Operator(ABC):
     def end_batch(self) -> None:
         """All records of a batch have come: what was put off until it was whole is done now."""
 
+    def prepare_commit(self) -> None:
+        """A batch of the sinks is complete: send what was written for them, and is to be committed with it."""
+
     def poll(self) -> None:
         """The runtime has a moment: let what waits for the outside world go on."""
 
@@ -139,7 +144,13 @@ class Operator(ABC):
         context = self.context
         metrics = context.metrics if context.function_metrics is None else context.function_metrics
         return RuntimeContext(
-            context.name, context.subtask, context.parallelism, metrics, backend, context.job_parameters
+            context.name,
+            context.subtask,
+            context.parallelism,
+            metrics,
+            backend,
+            context.job_parameters,
+            context.job_id,
         )
 
     def open_function(self, function: Any, backend: KeyedStateBackend | None = None) -> None:

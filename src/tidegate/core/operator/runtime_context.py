@@ -69,12 +69,14 @@ class RuntimeContext(KeyedStateStore):
         metrics: MetricGroup,
         backend: KeyedStateBackend | None = None,
         job_parameters: Mapping[str, str] | None = None,
+        job_id: str = "",
     ) -> None:
         super().__init__(backend, name)
         self._subtask = subtask
         self._parallelism = parallelism
         self._metrics = metrics
         self._job_parameters = dict(job_parameters or {})
+        self._job_id = job_id
 
     def get_task_name(self) -> str:
         return self._name
@@ -93,6 +95,10 @@ class RuntimeContext(KeyedStateStore):
 
     def get_attempt_number(self) -> int:
         return 0
+
+    def get_job_id(self) -> str:
+        """Names the job, the same after a restart; empty where a restart is a new job."""
+        return self._job_id
 
     def get_job_parameter(self, key: str, default_value: str) -> str:
         return self._job_parameters.get(key, default_value)

@@ -16,6 +16,21 @@ from tidegate.core.time.millis import MIN_TIME
 from tidegate.core.watermark.records import Watermark
 
 
+class BatchId(int):
+    """The number of a batch, which is its name for sinks. Batches have rising numbers.
+
+    `token` says what the batch was made of. Where a job goes on from an older copy of its checkpoint, numbers come
+    again with other batches: those have another token.
+    """
+
+    token: str
+
+    def __new__(cls, number: int, token: str = "") -> BatchId:
+        batch_id = super().__new__(cls, number)
+        batch_id.token = token
+        return batch_id
+
+
 class SinkContext(NamedTuple):
     """What a sink learns with each record."""
 
@@ -36,6 +51,7 @@ class SinkRuntimeContext(RuntimeContext):
             context.parallelism,
             context.metrics,
             job_parameters=context.job_parameters,
+            job_id=context.job_id,
         )
         self._operator_unique_id = operator_unique_id
 
@@ -60,7 +76,7 @@ class Sink(ABC):
     def open(self, runtime_context: Any) -> None:
         """Called once before the first record, for each object."""
 
-    def begin_batch(self, batch_id: int) -> None:
+    def begin_batch(self, batch_id: BatchId) -> None:
         """A batch begins; whatever was written and not committed is void."""
 
     @abstractmethod
@@ -72,8 +88,8 @@ class Sink(ABC):
     def flush(self) -> None:
         """Everything so far is complete: the input ended, or a batch did."""
 
-    def commit_batch(self, batch_id: int) -> None:
-        """The batch is complete: make it visible, unless a batch with this id already is. Ids rise."""
+    def commit_batch(self, batch_id: BatchId) -> None:
+        """The batch is complete: make it visible, unless it already is: the same id, with the same token."""
 
     def close(self) -> None:
         """Called once after the last record, for each object; if the job failed, without `commit_batch` before it."""
@@ -123,10 +139,10 @@ class SinkOperator(ChainOperator):
     def close(self) -> None:
         close_function(self._sink)
 
-    def begin_batch(self, batch_id: int) -> None:
+    def begin_batch(self, batch_id: BatchId) -> None:
         self._call("begin_batch", batch_id)
 
-    def commit_batch(self, batch_id: int) -> None:
+    def commit_batch(self, batch_id: BatchId) -> None:
         self._call("flush")
         self._call("commit_batch", batch_id)
 

@@ -37,7 +37,7 @@ class Source(ABC):
     """Whether one order covers the elements of all channels, as those of a list; if not, each has its own."""
 
     @property
-    def place(self) -> str | None:
+    def location(self) -> str | None:
         """Where the elements are, if positions mean something only there; None if it does not matter."""
         return None
 

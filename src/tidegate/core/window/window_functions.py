@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from tidegate.core.aggregate.combined import CombinedAggregate
 from tidegate.core.function.fields import described_reducer
@@ -119,6 +119,13 @@ class AggregatedContents(WindowContents):
         if not isinstance(function, CombinedAggregate):
             return {}
         return dict(zip(function.names, map(str, function.aggregates), strict=True))
+
+
+@runtime_checkable
+class MakesRows(Protocol):
+    """A window function whose results are rows: of the key, the window's start and end, and the aggregates."""
+
+    def make_row(self, values: Iterable[Any]) -> Any: ...
 
 
 WindowProcess = Callable[[Any, ProcessWindowFunction.Context, list[Any]], Iterable[Any] | None]

@@ -1,36 +1,76 @@
-"""`FileSink` under PyFlink's names: builders onto Tidegate's own."""
+"""`FileSink`: a stream as files, exactly once; with PyFlink's builders."""
 
 from __future__ import annotations
 
 import time
-from typing import Any, NoReturn, Self
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, NoReturn, Self
 
 from tidegate.common.serialization import Encoder
-from tidegate.core.operator.sink import SinkContext
-from tidegate.core.time.millis import MIN_TIME
-from tidegate.datastream import file_sink
+from tidegate.core.operator.sink import Sink, SinkContext
+from tidegate.core.operator.two_phase_sink import SinkWriter, TwoPhaseSink
 from tidegate.datastream.connectors._file_buckets import BucketAssigner, BucketContext
 from tidegate.datastream.connectors._local_paths import as_local_path
 from tidegate.datastream.connectors._output_files import OutputFileConfig, RollingPolicy
+from tidegate.datastream.file_formats import SUFFIXES, Encode
+from tidegate.datastream.file_sink import Bucket, FileCommitter, FileWriter
+from tidegate.datastream.part_files import PartNames
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
 
 
-class FileSink(file_sink.FileSink):
-    """Writes elements to part files in a folder. Build it with PyFlink's `for_row_format`, or construct it.
+class FileSink(TwoPhaseSink):
+    """Writes elements to part files below `path`; on Spark exactly once.
 
-    A part is hidden while it is written and takes its name when its batch is complete: on Spark with every
-    micro-batch, in process at the end of the run. What a failed run has written goes. With `for_row_format` the
-    folders below that of the sink are hours of the clock, as in Flink, unless a bucket assigner says otherwise.
+    `file_format` is `"text"` (a line of `str(value)` each), `"json"` (a line of JSON each), `"csv"` (with a line of
+    names), `"parquet"`, or a function from an element to its bytes. `bucket` chooses a folder below `path` for an
+    element. PyFlink's way to build one is `for_row_format`.
+
+    Every subtask writes its own elements, where it runs, to a file that is hidden until its batch is complete: on
+    Spark with every micro-batch, in process at the end of the run. Readers see only whole files. A batch that comes
+    again after a crash is not written again. A job that goes on from an older copy of its checkpoint takes back what it
+    has written since. A new job writes beside what is there. Driver and workers must see the same folder.
+
+    >>> sink = FileSink("/data/orders", "json", bucket=lambda order: f"country={order['country']}")
     """
 
-    def write(self, value: Any, context: SinkContext) -> None:
-        if isinstance(self._bucket, _Bucket):
-            self._bucket.context = context
-        super().write(value, context)
+    def __init__(
+        self,
+        path: str | Path,
+        file_format: Literal["text", "json", "csv", "parquet"] | Encode = "text",
+        *,
+        bucket: Callable[[Any], str] | None = None,
+        prefix: str = "part",
+        suffix: str | None = None,
+    ) -> None:
+        if not callable(file_format) and file_format not in SUFFIXES:
+            raise InvalidValueError(
+                f"FileSink: file_format is one of {', '.join(map(repr, SUFFIXES))} or a function from an element to "
+                f"bytes, got {file_format!r}"
+            )
+        if "://" in str(path):
+            raise InvalidValueError(
+                f"FileSink: {str(path)!r} is not a folder of this machine; mount it, or write with Spark's own sinks "
+                "behind to_dataframe"
+            )
+        if suffix is None:
+            suffix = "" if callable(file_format) else SUFFIXES[file_format]
+        self._names = PartNames(Path(path), prefix, suffix)
+        self._format = file_format
+        self._bucket: Bucket | None = None if bucket is None else _WithoutContext(bucket)
+
+    def create_writer(self) -> SinkWriter:
+        return FileWriter(self._names, self._format, self._bucket)
+
+    def create_committer(self) -> Sink:
+        return FileCommitter(self._names)
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder) -> FileSink.RowFormatBuilder:
-        """One element after the other, each as the encoder gives it: `Encoder.simple_string_encoder()` for lines."""
+        """One element after the other, each as the encoder gives it: `Encoder.simple_string_encoder()` for lines.
+
+        The folders below that of the sink are hours of the clock, as in Flink, unless a bucket assigner says otherwise.
+        """
         return FileSink.RowFormatBuilder(base_path, encoder)
 
     @staticmethod
@@ -84,13 +124,10 @@ class FileSink(file_sink.FileSink):
         def build(self) -> FileSink:
             if self._base_path.exists() and not self._base_path.is_dir():
                 raise InvalidValueError(f"FileSink: {self._base_path} is a file; give the path of a folder")
-            return FileSink(
-                self._base_path,
-                self._encoder.encode,
-                bucket=_Bucket(self._bucket_assigner),
-                prefix=self._file_config.part_prefix,
-                suffix=self._file_config.part_suffix,
-            )
+            config = self._file_config
+            sink = FileSink(self._base_path, self._encoder.encode, prefix=config.part_prefix, suffix=config.part_suffix)
+            sink._bucket = _Bucket(self._bucket_assigner)
+            return sink
 
     class RowFormatBuilder(BaseBuilder):
         """Get one with `FileSink.for_row_format(...)`, then `build()`."""
@@ -114,14 +151,24 @@ class StreamingFileSink(FileSink):
         """Get one with `StreamingFileSink.for_row_format(...)`, then `build()`."""
 
 
+class _WithoutContext:
+    """A function of an element as one that learns its time too."""
+
+    def __init__(self, function: Callable[[Any], str]) -> None:
+        self._function = function
+
+    def __call__(self, value: Any, context: SinkContext) -> str:
+        return self._function(value)
+
+
 class _Bucket:
-    """A bucket assigner as the function of an element that file sinks take."""
+    """A bucket assigner as the function that file sinks take."""
 
     def __init__(self, assigner: BucketAssigner) -> None:
         self._assigner = assigner
-        self.context = SinkContext(None, MIN_TIME)
 
-    def __call__(self, value: Any) -> str:
+    def __call__(self, value: Any, context: SinkContext) -> str:
         now = time.time_ns() // 1_000_000
-        context = BucketContext(now, self.context.record_timestamp, self.context.current_watermark)
-        return self._assigner.get_bucket_id(value, context)
+        return self._assigner.get_bucket_id(
+            value, BucketContext(now, context.record_timestamp, context.current_watermark)
+        )

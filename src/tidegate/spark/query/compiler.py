@@ -17,15 +17,17 @@ from tidegate.spark.sources.dataframes import dataframe_packets
 from tidegate.spark.sources.file_stream import file_reader
 from tidegate.spark.sources.kafka_stream import kafka_reader
 from tidegate.spark.sources.packet_stream import stream_of
-from tidegate.spark.sources.spool_stream import SpoolStreamReader
+from tidegate.spark.sources.spool_stream import SpoolStreamReader, subtasks_of
 from tidegate.spark.state.processor import LastStageProcessor, StageProcessor
 from tidegate.spark.state.residents import RunOfJob
 from tidegate.spark.wire.packets import ROW_SCHEMA
 from tidegate.spark.wire.result_columns import ResultColumns
 from tidegate.storage.ownership import Guard
 
+QUERY = "query"
+"""The folder of the query's own checkpoint, in that of the job."""
 SPOOL = "spool"
-"""The folder of the spool beside the checkpoint."""
+"""The folder of the spool beside it."""
 
 
 def compile_plan(
@@ -33,11 +35,14 @@ def compile_plan(
     plan: PhysicalPlan,
     run: RunOfJob,
     group_keys: Sequence[int],
-    folder: Path,
+    folder: Path | None,
     results: ResultColumns | None = None,
     guard: Guard | None = None,
 ) -> DataFrame:
-    """What leaves the query: packets for sinks, or results as their columns. `folder` is the checkpoint."""
+    """What leaves the query: packets for sinks, or results as their columns.
+
+    `folder` is the checkpoint; without it only DataFrames can be read.
+    """
     packets = _source_packets(session, plan, group_keys, folder, guard)
     last = plan.num_stages - 1
     for stage in range(last + 1):
@@ -53,10 +58,11 @@ def compile_plan(
 
 
 def _source_packets(
-    session: SparkSession, plan: PhysicalPlan, group_keys: Sequence[int], folder: Path, guard: Guard | None
+    session: SparkSession, plan: PhysicalPlan, group_keys: Sequence[int], folder: Path | None, guard: Guard | None
 ) -> DataFrame:
     """Packets for the first stage: what the driver feeds, and what sources read."""
-    packets = stream_of(session, SpoolStreamReader(str(folder / SPOOL), len(group_keys)), guard)
+    spool = None if folder is None else str(folder / SPOOL)
+    packets = stream_of(session, SpoolStreamReader(spool, len(group_keys), subtasks_of(plan)), guard)
     for node in plan.sources:
         read = _read(session, plan, node, group_keys, folder, guard)
         if read is not None:
@@ -69,16 +75,16 @@ def _read(
     plan: PhysicalPlan,
     node: PlannedSource,
     group_keys: Sequence[int],
-    folder: Path,
+    folder: Path | None,
     guard: Guard | None,
 ) -> DataFrame | None:
     """What workers read of a source, None if the driver reads it."""
     if node.reading is Reading.BY_DRIVER:
         return None
     match node.source:
-        case ColumnFiles():
+        case ColumnFiles() if folder is not None:
             return stream_of(session, file_reader(plan, node, group_keys, folder), guard)
-        case KafkaTopics():
+        case KafkaTopics() if folder is not None:
             return stream_of(session, kafka_reader(plan, node, group_keys, folder), guard)
         case DataFrameSource():
             return dataframe_packets(plan, node, group_keys)

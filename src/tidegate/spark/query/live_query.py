@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from pyspark.sql.streaming.query import StreamingQuery
+
 from tidegate.spark.query.errors import is_transient, translate
 
 _ATTEMPTS: Final = 3
@@ -16,10 +18,10 @@ _Result = TypeVar("_Result")
 class LiveQuery:
     """What `start` gives. If the query dies because a worker came too late, it goes on from its checkpoint."""
 
-    def __init__(self, start: Callable[[], Any], folder: Path) -> None:
+    def __init__(self, start: Callable[[], StreamingQuery], folder: Path) -> None:
         self._start = start
         self._folder = folder
-        self._query: Any = None
+        self._query: StreamingQuery | None = None
         self.is_stopping = False
         """Whether the query was told to stop: then it may say that it failed."""
 
@@ -30,8 +32,8 @@ class LiveQuery:
     @property
     def is_idle(self) -> bool:
         """Whether the query waits for data: no batch runs, and none is being made."""
-        status = self._query.status if self.is_active else {}
-        return bool(status) and not status["isDataAvailable"] and not status["isTriggerActive"]
+        status = self._running().status if self.is_active else None
+        return status is not None and not status["isDataAvailable"] and not status["isTriggerActive"]
 
     @property
     def last_progress(self) -> Any:
@@ -43,11 +45,11 @@ class LiveQuery:
 
     def wait(self, seconds: float) -> None:
         """Wait until the query has ended, or that long."""
-        self._query.awaitTermination(seconds)
+        self._running().awaitTermination(seconds)  # type: ignore[arg-type]  # fractions are taken too
 
     def check(self) -> None:
         """Raise what the query died of."""
-        error = self._query.exception()
+        error = self._running().exception()
         if error is not None:
             raise error
 
@@ -57,7 +59,7 @@ class LiveQuery:
 
     def process_all(self) -> None:
         """Wait until everything that is there has been processed."""
-        self.supervise(lambda: self._query.processAllAvailable())
+        self.supervise(lambda: self._running().processAllAvailable())
 
     def supervise(self, action: Callable[[], None]) -> None:
         """Do something with the query; if it died of a slow worker, start it again.
@@ -75,6 +77,10 @@ class LiveQuery:
         query, self._query = self._query, None
         if query is not None:
             query.stop()
+
+    def _running(self) -> StreamingQuery:
+        assert self._query is not None, "the query has not been started"
+        return self._query
 
     def _persevere(self, action: Callable[[], _Result], before_next: Callable[[], None] | None = None) -> _Result:
         """The result of an action, tried again where it failed because a worker was slow to start."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from tidegate.core.operator.sink import BatchId
 from tidegate.engine.messages import Target
 from tidegate.engine.plan import SINKS
 from tidegate.engine.sinks import Sinks
-from tidegate.errors import ClosedError
+from tidegate.errors import ClosedError, SnapshotError
 from tidegate.spark.query.batch_folder import BatchFolder, SinkRow, sink_rows
 from tidegate.spark.query.batch_states import BatchStates
+from tidegate.spark.query.compiler import QUERY
 from tidegate.spark.wire.packets import unpack
 
 _INTERRUPT: Final = "py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException"
@@ -103,19 +106,31 @@ class SinkBatches:
             if self._is_stopping or not self._is_open:
                 raise _stopped(batch_id)
             self.is_running = False
+            batch = BatchId(batch_id, self._token(batch_id))
             if batch_id <= self._states.last_batch:
                 self._sinks.restore(self._states.before(batch_id))
             self._check_owner()
-            self._sinks.begin_batch(batch_id)
+            self._sinks.begin_batch(batch)
             self._sinks.process(
                 (Target(SINKS, self._group_keys.index(gid)), message)
                 for gid, payload in rows
                 for message in unpack(payload)
             )
             self._check_owner()
-            self._sinks.commit_batch(batch_id)
+            self._sinks.commit_batch(batch)
             self._states.save(batch_id, self._sinks.snapshot())
             self._on_commit()
+
+    def _token(self, batch_id: int) -> str:
+        """What a batch is made of: the offsets that Spark has written down for it, the same when it comes again."""
+        path = self._folder / QUERY / "offsets" / str(batch_id)
+        try:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise SnapshotError(
+                f"{path}, which says what batch {batch_id} is made of, cannot be read: {error}; put it back, or start "
+                "from a new checkpoint"
+            ) from None
 
 
 def _stopped(batch_id: int) -> ClosedError:

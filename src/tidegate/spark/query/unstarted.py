@@ -12,7 +12,7 @@ def forget_unstarted(query: Path) -> None:
     Spark writes down a batch's offsets before anything else of it counts. Where it was killed while it wrote those of
     the first, a hidden file is left, and the next start fails because the folder is not empty.
     """
-    if not query.is_dir() or any(_numbered(query / log) for log in ("offsets", "commits")):
+    if not query.is_dir() or has_begun(query):
         return
     if any(path.is_file() for path in (query / "state").rglob("*")):
         # State without offsets is damage, and not a start that never was.
@@ -20,5 +20,6 @@ def forget_unstarted(query: Path) -> None:
     shutil.rmtree(query)
 
 
-def _numbered(log: Path) -> bool:
-    return any(path.name.isdigit() for path in log.glob("*"))
+def has_begun(query: Path) -> bool:
+    """Whether a batch of a query was ever begun."""
+    return any(path.name.isdigit() for log in ("offsets", "commits") for path in (query / log).glob("*"))

@@ -9,11 +9,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from tidegate.core.columnar.columnar_operator import CHANNEL
 from tidegate.core.source.dataframe_source import DataFrameSource
-from tidegate.engine.column_reader import ColumnReader
+from tidegate.engine.column_intake import ColumnIntake
 from tidegate.engine.plan import PhysicalPlan, PlannedSource
 from tidegate.engine.record_columns import SEQUENCE
-from tidegate.engine.row_reader import RowReader
-from tidegate.spark.sources.records import PacketMaker, column_reader
+from tidegate.engine.row_intake import RowIntake
+from tidegate.spark.sources.records import PacketMaker, column_intake
 from tidegate.spark.wire.packets import ROW_SCHEMA
 
 
@@ -21,19 +21,19 @@ def dataframe_packets(plan: PhysicalPlan, node: PlannedSource, group_keys: Seque
     """The rows of a DataFrame source as packets."""
     source = node.source
     assert isinstance(source, DataFrameSource)
-    columns = column_reader(plan, node, has_sequence=False)
+    columns = column_intake(plan, node, has_sequence=False)
     if columns is not None:
         return _read_as_columns(plan, node, source, columns, group_keys)
     frame: DataFrame = source.dataframe
     tagged = frame.select("*", _channel(source).alias(CHANNEL), _sequence(source).alias(SEQUENCE))
     has_sequence = source.sequence is not None
     place_columns = [*source.channel, *([source.sequence] if source.sequence is not None else [])]
-    reader = RowReader(plan, node, has_sequence=has_sequence, place_columns=place_columns)
+    reader = RowIntake(plan, node, has_sequence=has_sequence, place_columns=place_columns)
     return tagged.mapInArrow(PacketMaker(reader, group_keys), ROW_SCHEMA)
 
 
 def _read_as_columns(
-    plan: PhysicalPlan, node: PlannedSource, source: DataFrameSource, reader: ColumnReader, group_keys: Sequence[int]
+    plan: PhysicalPlan, node: PlannedSource, source: DataFrameSource, reader: ColumnIntake, group_keys: Sequence[int]
 ) -> DataFrame:
     """Only the columns that the tasks need."""
     frame: DataFrame = source.dataframe
@@ -43,7 +43,7 @@ def _read_as_columns(
     columns.append(channel.alias(CHANNEL))
     if reader.needs_records and source.sequence is not None:
         columns.append(_sequence(source).alias(SEQUENCE))
-        reader = ColumnReader(plan, node, has_sequence=True)
+        reader = ColumnIntake(plan, node, has_sequence=True)
     return frame.select(*columns).mapInArrow(PacketMaker(reader, group_keys), ROW_SCHEMA)
 
 

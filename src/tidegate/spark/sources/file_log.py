@@ -23,7 +23,7 @@ from tidegate.storage.kept_log import KeptLog
 class FoundFile:
     """A file, and how many rows and which highest time it has where planning had to know.
 
-    `number` is its place in its channel, `time_column` where the time was looked for.
+    `number` is its position in its channel, `time_column` where the time was looked for.
     """
 
     channel: str
@@ -70,7 +70,7 @@ class FileLog:
         self._log = KeptLog(path, "files")
         self._source = source
         self._time_column = time_column
-        self._places: dict[str, tuple[str, int]] = {}
+        self._numbers: dict[str, tuple[str, int]] = {}
         self._by_inode: dict[int, FoundFile] = {}
         self._ignored: dict[str, FileStamp] = {}
         self._num_found_again = 0
@@ -110,8 +110,8 @@ class FileLog:
         return len(self._ignored) + self._num_found_again
 
     def _known(self, path: str) -> FoundFile | None:
-        place = self._places.get(path)
-        return None if place is None else self.files[place[0]][place[1]]
+        numbered = self._numbers.get(path)
+        return None if numbered is None else self.files[numbered[0]][numbered[1]]
 
     def _is_to_be_read_again(self, known: FoundFile, stamp: FileStamp) -> bool:
         """A file is not as it was when it was found: what the source does about that."""
@@ -232,9 +232,9 @@ class FileLog:
         if file.number > len(files):
             raise damaged(self._log.path, f"file {len(files)} of {file.channel or 'the folder'} is missing")
         files[file.number : file.number + 1] = [file]
-        place = (file.channel, file.number)
-        self._num_found_again += self._places.get(file.path, place) != place
-        self._places[file.path] = place
+        numbered = (file.channel, file.number)
+        self._num_found_again += self._numbers.get(file.path, numbered) != numbered
+        self._numbers[file.path] = numbered
         self._by_inode[file.inode] = file
 
     def _found(self, entry: Any) -> FoundFile:

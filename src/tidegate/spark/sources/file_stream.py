@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from tidegate.ingest.column_files import ColumnFiles, FileStamp, Limits, OnChang
 from tidegate.ingest.file_formats import FilePart
 from tidegate.spark.sources.file_log import FileLog, FoundFile, changed_file
 from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
-from tidegate.spark.sources.records import PacketMaker, column_reader, find_alignment, log_path, placed, record_reader
+from tidegate.spark.sources.records import PacketMaker, column_intake, find_alignment, log_path, placed, record_intake
 
 _ROW_BITS: Final = 32
 """A row's place in its channel is the number of its file, and below that many bits its row there."""
@@ -88,7 +88,7 @@ class FileStreamReader(PacketStreamReader):
         bounds = [round(index * len(parts) / count) for index in range(count + 1)] if count else []
         return [_Files(parts[begin:until]) for begin, until in pairwise(bounds)]
 
-    def packets(self, split: Any) -> Iterator[pa.RecordBatch]:
+    def packets(self, split: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(split, _Files)
         return self._config.packets(self._records(split))
 
@@ -134,10 +134,10 @@ def file_reader(plan: PhysicalPlan, node: PlannedSource, group_keys: Sequence[in
     assert isinstance(source, ColumnFiles)
     alignment, time_column = _alignment(plan, node, source)
     place_columns = [] if source.channel is None else [source.channel]
-    columns = column_reader(plan, node)
+    columns = column_intake(plan, node)
     config = FileStreamConfig(
         source,
-        PacketMaker(record_reader(plan, node, columns, place_columns), group_keys),
+        PacketMaker(record_intake(plan, node, columns, place_columns), group_keys),
         source.schema.names,
         log_path(folder, "files", node),
         len(group_keys),

@@ -18,7 +18,7 @@ from tidegate.ingest.kafka_topics import OFFSET, VALUE, KafkaTopics
 from tidegate.spark.sources.kafka_alignment import KafkaAlignment
 from tidegate.spark.sources.kafka_log import KafkaLog
 from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
-from tidegate.spark.sources.records import PacketMaker, column_reader, find_alignment, log_path, placed, record_reader
+from tidegate.spark.sources.records import PacketMaker, column_intake, find_alignment, log_path, placed, record_intake
 
 _LEAST_OF_A_TASK: Final = 5_000
 """A task with fewer records than this would take longer to connect than to read."""
@@ -74,7 +74,7 @@ class KafkaStreamReader(PacketStreamReader):
         shares = shared_out(ranges, self._config.parallelism, _LEAST_OF_A_TASK)
         return [_Ranges(share) for share in shares]
 
-    def packets(self, split: Any) -> Iterator[pa.RecordBatch]:
+    def packets(self, split: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(split, _Ranges)
         return self._config.packets(self._records(split))
 
@@ -109,10 +109,10 @@ def kafka_reader(plan: PhysicalPlan, node: PlannedSource, group_keys: Sequence[i
     assert isinstance(source, KafkaTopics)
     # Asked once, in the driver: workers get the answer with the program.
     source.expected_channels()
-    columns = column_reader(plan, node)
+    columns = column_intake(plan, node)
     config = KafkaStreamConfig(
         source,
-        PacketMaker(record_reader(plan, node, columns), group_keys),
+        PacketMaker(record_intake(plan, node, columns), group_keys),
         [RECORD_TIME, *([VALUE] if source.schema is None else source.schema.names)],
         log_path(folder, "kafka", node),
         len(group_keys),

@@ -6,7 +6,7 @@ import base64
 import signal
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Final
 
@@ -51,9 +51,12 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def check(self, start: Positions) -> None:
         """Refuse to go on from positions that are not known here."""
 
-    def facts(self) -> dict[str, int]:
-        """What the driver is told with the offsets of each batch, for its metrics."""
+    def facts(self) -> dict[str, Any]:
+        """What stands beside the positions of each batch, for whoever reads its offsets."""
         return {}
+
+    def check_facts(self, known: Mapping[str, Any]) -> None:
+        """Refuse to go on where the facts of a batch before say that it cannot be."""
 
     @abstractmethod
     def next_positions(self, start: Positions, until: Positions) -> Positions:
@@ -64,7 +67,7 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """What each task reads of a batch."""
 
     @abstractmethod
-    def packets(self, split: Any) -> Iterator[pa.RecordBatch]:
+    def packets(self, split: InputPartition) -> Iterator[pa.RecordBatch]:
         """On a worker: what a split holds, as rows of packets."""
 
     def done(self, end: Positions) -> None:
@@ -82,6 +85,7 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         self._check_owner()
+        self.check_facts(start)
         if self._target is None:
             self.check(start[self.counts])
         until = self.end() if self._target is None else self._target
@@ -93,6 +97,7 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         self._check_owner()
+        self.check_facts(end)
         return self.splits(start[self.counts], end[self.counts])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

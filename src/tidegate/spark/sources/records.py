@@ -13,11 +13,11 @@ from tidegate.core.columnar.columnar_operator import CHANNEL
 from tidegate.core.watermark.alignment import AlignmentParameters
 from tidegate.core.watermark.timestamps import TimestampAssigner
 from tidegate.engine.aligned import aligned_sources
-from tidegate.engine.column_reader import ColumnReader
+from tidegate.engine.column_intake import ColumnIntake
 from tidegate.engine.messages import Message, Target
 from tidegate.engine.plan import PhysicalPlan, PlannedSource, Reading
 from tidegate.engine.record_columns import SEQUENCE
-from tidegate.engine.row_reader import RowReader
+from tidegate.engine.row_intake import RowIntake
 from tidegate.errors import UnsupportedError
 from tidegate.ingest.column_files import ColumnFiles
 from tidegate.ingest.kafka_topics import KafkaTopics
@@ -26,37 +26,37 @@ from tidegate.spark.worker import prepare_worker
 
 _CHANNELS: Final = pa.dictionary(pa.int32(), pa.string())
 
-RecordReader = Callable[[Iterator[pa.RecordBatch]], Iterator[Mapping[Target, list[Message]]]]
-"""Turns records with their places into messages."""
+RecordIntake = Callable[[Iterator[pa.RecordBatch]], Iterator[Mapping[Target, list[Message]]]]
+"""Turns records with their channels into messages."""
 
 
 class PacketMaker:
-    """Turns records with their places into rows of packets. It is called for each partition of each batch."""
+    """Turns records with their channels into rows of packets. It is called for each partition of each batch."""
 
-    def __init__(self, reader: RecordReader, group_keys: Sequence[int]) -> None:
-        self._reader = reader
+    def __init__(self, intake: RecordIntake, group_keys: Sequence[int]) -> None:
+        self._intake = intake
         self._group_keys = tuple(group_keys)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         prepare_worker()
-        for messages in self._reader(batches):
+        for messages in self._intake(batches):
             yield record_batch(packet_rows(messages, self._group_keys))
 
 
-def column_reader(
+def column_intake(
     plan: PhysicalPlan, source: PlannedSource, *, has_sequence: bool | None = None
-) -> ColumnReader | None:
+) -> ColumnIntake | None:
     """What reads a source as columns, None if it is read row by row."""
     if source.reading is not Reading.AS_COLUMNS:
         return None
-    return ColumnReader(plan, source, has_sequence=has_sequence)
+    return ColumnIntake(plan, source, has_sequence=has_sequence)
 
 
-def record_reader(
-    plan: PhysicalPlan, source: PlannedSource, columns: ColumnReader | None, place_columns: Sequence[str] = ()
-) -> RecordReader:
-    """What the records of a source that has places go into."""
-    return RowReader(plan, source, place_columns=place_columns) if columns is None else columns
+def record_intake(
+    plan: PhysicalPlan, source: PlannedSource, columns: ColumnIntake | None, place_columns: Sequence[str] = ()
+) -> RecordIntake:
+    """What the records of a source go into."""
+    return RowIntake(plan, source, place_columns=place_columns) if columns is None else columns
 
 
 def log_path(folder: Path, kind: str, node: PlannedSource) -> str:

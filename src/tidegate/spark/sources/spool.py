@@ -12,14 +12,16 @@ import struct
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from tidegate.core.state.snapshot import Snapshot
 from tidegate.engine.messages import Message, Target
-from tidegate.errors import SnapshotError
+from tidegate.errors import SnapshotError, UserCodeError
 from tidegate.spark.wire.packets import Rows, packet_rows
 from tidegate.storage.kept_file import KeptFile
 
 _NAME: Final = re.compile(r"(\d{12})(-noted)?\.spool")
+_FAILURE: Final = "failure"
 _VERSION: Final = 2
 _ROW: Final = struct.Struct("<iiI")
 _HEAD: Final = struct.Struct("<qI")
@@ -47,14 +49,14 @@ class Spool:
                 f"{folder} lacks files that the query has read, or is to read: what the driver fed, and how far it had "
                 "read its sources, is gone; put them back, or start from a new checkpoint"
             )
-        self._note: Any = read_note(noted[self._last_noted]) if self._last_noted >= 0 else None
+        self._note = read_note(noted[self._last_noted]) if self._last_noted >= 0 else None
 
     @property
-    def note(self) -> Any:
+    def note(self) -> Snapshot | None:
         """The last note, None if there was none."""
         return self._note
 
-    def write(self, messages: Mapping[Target, Sequence[Message]], note: Any = None) -> None:
+    def write(self, messages: Mapping[Target, Sequence[Message]], note: Snapshot | None = None) -> None:
         """Write one file with messages, and with it the note."""
         rows = list(packet_rows(messages, self._group_keys))
         if not rows:
@@ -68,6 +70,21 @@ class Spool:
             if note is not None:
                 self._note = note
 
+    def write_failure(self, sentence: str) -> None:
+        """Let the query fail of what its feeder failed of."""
+        KeptFile(self.folder / _FAILURE, "failure").write(sentence.encode())
+
+    def forget_failure(self) -> None:
+        """A new run begins."""
+        (self.folder / _FAILURE).unlink(missing_ok=True)
+
+
+def raise_failure(folder: Path) -> None:
+    """Raise what the feeder of a spool failed of, if it did."""
+    sentence = KeptFile(folder / _FAILURE, "failure").load(bytes.decode)
+    if sentence is not None:
+        raise UserCodeError(f"a source that the driver reads failed: {sentence}")
+
 
 def spooled(folder: Path) -> list[tuple[int, Path]]:
     """The files that are there with their numbers, in order."""
@@ -79,7 +96,7 @@ def is_noted(path: Path) -> bool:
     return path.stem.endswith("-noted")
 
 
-def read_note(path: Path) -> Any:
+def read_note(path: Path) -> Snapshot | None:
     """The note in a file, None if it has none."""
     file = KeptFile(path, "spool", _VERSION)
     return file.load(lambda data: _decoded_note(data)[0])
@@ -101,7 +118,7 @@ def read_rows(path: Path) -> Rows:
     return rows
 
 
-def _encoded(rows: Rows, note: Any, last_noted: int) -> bytes:
+def _encoded(rows: Rows, note: Snapshot | None, last_noted: int) -> bytes:
     text = b"" if note is None else json.dumps(note).encode()
     parts = [_HEAD.pack(last_noted, len(text)), text]
     for stage, gid, payload in rows:
@@ -109,7 +126,7 @@ def _encoded(rows: Rows, note: Any, last_noted: int) -> bytes:
     return b"".join(parts)
 
 
-def _decoded_note(data: bytes) -> tuple[Any, int]:
+def _decoded_note(data: bytes) -> tuple[Snapshot | None, int]:
     """The note, and where the rows begin."""
     _, length = _HEAD.unpack_from(data)
     begin = _HEAD.size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,11 +12,17 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from tidegate.engine.plan import PhysicalPlan, PlannedSource, PlannedTask
+from tidegate.errors import SnapshotError
 from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
-from tidegate.spark.sources.spool import is_noted, read_rows, spooled
+from tidegate.spark.sources.spool import is_noted, raise_failure, read_rows, spooled
 from tidegate.spark.wire.packets import record_batch
 
 _FILES: Final = "next"
+_SUBTASKS: Final = "subtasks"
+
+WHOLE_PROGRAM: Final = "*"
+"""Stands for all operators that have no parallelism of their own."""
 
 
 @dataclass
@@ -39,6 +45,13 @@ def last_position(query: Path) -> int:
     return 0
 
 
+def subtasks_of(plan: PhysicalPlan) -> dict[str, int]:
+    """The number of subtasks of the program, and of each operator that has another."""
+    tasks = (node for node in plan.nodes if isinstance(node, PlannedTask | PlannedSource))
+    own = {node.uid: node.parallelism for node in tasks if node.parallelism != plan.parallelism}
+    return {WHOLE_PROGRAM: plan.parallelism, **own}
+
+
 class SpoolStreamReader(PacketStreamReader):
     """Reads the files of a spool in order, and deletes those whose batches are done.
 
@@ -47,33 +60,56 @@ class SpoolStreamReader(PacketStreamReader):
 
     counts = "spool"
 
-    def __init__(self, folder: str, tasks: int) -> None:
+    def __init__(self, folder: str | None, tasks: int, subtasks: Mapping[str, int]) -> None:
+        """Without a folder nothing is fed, and nothing can be. `subtasks` are those of the program, by uid."""
         super().__init__()
         self._folder = folder
         self._tasks = tasks
+        self._subtasks = dict(subtasks)
 
     def is_limited(self) -> bool:
         return False
 
     def end(self) -> Positions:
+        if self._folder is None:
+            return {_FILES: 0}
+        raise_failure(Path(self._folder))
         return {_FILES: max((number + 1 for number, _ in spooled(Path(self._folder))), default=0)}
+
+    def facts(self) -> dict[str, Any]:
+        return {_SUBTASKS: self._subtasks}
+
+    def check_facts(self, known: Mapping[str, Any]) -> None:
+        """The subtasks of operators are those of the query's last run: keys are shared out among them."""
+        for uid, count in known.get(_SUBTASKS, {}).items():
+            now = self._subtasks.get(uid, count)
+            if now != count:
+                what = "the parallelism" if uid == WHOLE_PROGRAM else f"the parallelism of the operator {uid!r}"
+                raise SnapshotError(
+                    f"{what} was {count} when this query ran before and is {now} now: keys would lose their state; run "
+                    "it as it was, or start from a new checkpoint"
+                )
 
     def next_positions(self, start: Positions, until: Positions) -> Positions:
         return until
 
     def splits(self, start: Positions, end: Positions) -> Sequence[InputPartition]:
+        if self._folder is None:
+            return []
         folder = Path(self._folder)
         begin, until = start.get(_FILES, 0), end[_FILES]
         known = dict(spooled(folder))
         paths = [str(known.get(number, folder / f"{number:012d}.spool")) for number in range(begin, until)]
         return [_Files(paths[task :: self._tasks]) for task in range(min(self._tasks, len(paths)))]
 
-    def packets(self, split: Any) -> Iterator[pa.RecordBatch]:
+    def packets(self, split: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(split, _Files)
         for path in split.paths:
             yield record_batch(read_rows(Path(path)))
 
     def done(self, end: Positions) -> None:
+        if self._folder is None:
+            return
         files = spooled(Path(self._folder))
         noted = [number for number, path in files if is_noted(path)]
         staying = {*noted[-1:], *(number for number, _ in files[-1:])}

@@ -15,6 +15,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from tidegate.engine.messages import Message, Tick
 from tidegate.engine.subtask import Outbox
 from tidegate.spark.state.blobs import MapStateBlobs
+from tidegate.spark.state.own_query import check_own_query
 from tidegate.spark.state.residents import RESIDENTS, RunOfJob
 from tidegate.spark.wire.packets import Rows, packet_rows, unpack
 from tidegate.spark.wire.result_columns import ResultColumns
@@ -36,7 +37,9 @@ class StageProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         prepare_worker()
-        self._blobs = MapStateBlobs(handle.getMapState("tidegate", _STATE_KEY, _STATE_VALUE))
+        if self._run.location is not None:
+            check_own_query(self._run.location)
+        self._state = handle.getMapState("tidegate", _STATE_KEY, _STATE_VALUE)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
         passing, sent = self._run_batch(key, ((row.stage, row.gid, row.payload, row.now) for row in rows))
@@ -64,8 +67,9 @@ class StageProcessor(StatefulProcessor):
         subtask = self._group_keys.index(int(key[0]))
         times = [message.now for message in messages if isinstance(message, Tick) and message.now is not None]
         now = max(times, default=now)
+        blobs = MapStateBlobs(self._state, f"subtask {subtask} of stage {self._stage}")
         with without_collections():
-            return passing, RESIDENTS.run_batch(self._run, self._stage, subtask, self._blobs, messages, now)
+            return passing, RESIDENTS.run_batch(self._run, self._stage, subtask, blobs, messages, now)
 
 
 class LastStageProcessor(StageProcessor):

@@ -45,6 +45,8 @@ class RunOfJob:
     job_id: str
     run_id: str
     plan: bytes
+    location: str | None = None
+    """Where its query must be kept, if somebody else starts it."""
 
     def load_plan(self) -> PhysicalPlan:
         plan: PhysicalPlan = cloudpickle.loads(self.plan)
@@ -102,7 +104,12 @@ class Resident:
         check_stage_formats(saved.get("formats", {}), self._plan, self._stage)
         self._state = BlobState(self._tables, saved.get("stores"))
         self._state.begin(blobs)
-        surroundings = Surroundings(self._time, real_clock=real_clock, is_restart=saved.get("run") != self.run.run_id)
+        surroundings = Surroundings(
+            self._time,
+            real_clock=real_clock,
+            is_restart=saved.get("run") != self.run.run_id,
+            job_id=self.run.job_id,
+        )
         self._subtask = Subtask(
             self._plan, self._stage, self._index, self._functions, self._state, surroundings, saved.get("subtask")
         )
@@ -140,20 +147,20 @@ class Residents:
         self, run: RunOfJob, stage: int, index: int, blobs: Blobs, messages: Iterable[Message], now: int
     ) -> Outbox:
         """One batch of a subtask. One that fails is thrown away, with its functions."""
-        place = (run.job_id, stage, index)
-        resident = self._residents.pop(place, None)
+        subtask = (run.job_id, stage, index)
+        resident = self._residents.pop(subtask, None)
         if resident is None or resident.run.run_id != run.run_id:
             self._close(resident)
             self._forget_unused()
             resident = Resident(run, stage, index, self._tables)
         sent = resident.run_batch(blobs, messages, now)
-        self._residents[place] = resident
+        self._residents[subtask] = resident
         return sent
 
     def _forget_unused(self) -> None:
         deadline = time.monotonic() - _FORGET_SECONDS
-        for place in [place for place, resident in self._residents.items() if resident.used_at < deadline]:
-            self._close(self._residents.pop(place))
+        for subtask in [subtask for subtask, resident in self._residents.items() if resident.used_at < deadline]:
+            self._close(self._residents.pop(subtask))
 
     @staticmethod
     def _close(resident: Resident | None) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
@@ -33,6 +32,7 @@ from tidegate.core.function.fields import get_field
 from tidegate.engine.messages import Element, Message, Results
 from tidegate.engine.order import place_of
 from tidegate.engine.plan import SINKS, PhysicalPlan
+from tidegate.engine.result_table import ResultTable
 from tidegate.errors import InvalidTypeError, InvalidValueError
 from tidegate.spark.wire.packets import unpack
 from tidegate.spark.worker import prepare_worker
@@ -45,19 +45,10 @@ _MAX_ROWS: Final = 100_000
 """Rows that leave at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A stream that leaves as columns: its name, the number of its sink in the plan, and its columns as DDL."""
-
-    name: str
-    number: int
-    columns: str
-
-
 class ResultColumns:
     """The streams that leave: the elements of one are its columns, of several a struct column for each."""
 
-    def __init__(self, session: SparkSession, plan: PhysicalPlan, tables: list[Table]) -> None:
+    def __init__(self, session: SparkSession, plan: PhysicalPlan, tables: list[ResultTable]) -> None:
         self._sinks = {edge.number: edge.target for edge in plan.edges}
         self._names = {table.number: table.name for table in tables}
         self._structs: dict[int, StructType] = {

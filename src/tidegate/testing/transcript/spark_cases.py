@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegate.datastream.stream_execution_environment import StreamExecutionEnvironment
-from tidegate.engine.job_options import JobOptions
+from tidegate.engine.job_options import JobOptions, SparkOptions
 from tidegate.engine.messages import Message, Order, Target, Tick
 from tidegate.errors import TidegateError
-from tidegate.spark.query.job import SparkJob, SparkOptions
+from tidegate.spark.query.job import SparkJob
 from tidegate.testing.transcript.batches import Batches
 from tidegate.testing.transcript.case import Case, Failure, TranscriptError
 from tidegate.testing.transcript.pipeline import PipelineCase

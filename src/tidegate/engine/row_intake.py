@@ -17,7 +17,7 @@ from tidegate.engine.record_columns import SEQUENCE, no_place
 from tidegate.errors import InvalidValueError
 
 
-class RowReader:
+class RowIntake:
     """Turns batches of records into messages. It is called once for each partition of each batch.
 
     Records come with `CHANNEL` and `SEQUENCE`, null without a sequence; `place_columns` are those that both were made

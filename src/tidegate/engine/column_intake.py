@@ -12,7 +12,7 @@ import pyarrow as pa
 from tidegate.core.columnar.columnar_operator import CHANNEL, SLICE, TIMESTAMP
 from tidegate.core.columnar.columnar_windows import ColumnarSpec
 from tidegate.core.columnar.groups import Groups
-from tidegate.core.columnar.partials import Partials as PartialAggregates
+from tidegate.core.columnar.partials import PartialAggregates
 from tidegate.core.columnar.slices import Slices
 from tidegate.core.key.key_groups import KeyGroups
 from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
@@ -37,7 +37,7 @@ class _Route:
     takes_partials: bool
 
 
-class ColumnReader:
+class ColumnIntake:
     """Turns batches of records into messages. It is called once for each partition of each batch, and keeps nothing.
 
     Records come with the columns `CHANNEL`, and `SEQUENCE` where the source has one. Every subtask gets a summary of
@@ -50,7 +50,7 @@ class ColumnReader:
         self._name = source.name
         self._count = source.parallelism
         self._groups = KeyGroups(plan.max_parallelism, source.parallelism)
-        ((_, assign),) = plan.readers(source)
+        ((_, assign),) = plan.behind(source)
         assert isinstance(assign, PlannedLane)
         self.time_column = _time_column(assign)
         self._routes = [_route(plan, assign, edge.number) for edge in plan.outgoing[assign.number]]

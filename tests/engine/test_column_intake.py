@@ -18,8 +18,8 @@ from tidegate.core.key.key_groups import KeyGroups
 from tidegate.datastream import CollectSink, StreamExecutionEnvironment
 from tidegate.datastream.functions import KeyedProcessFunction
 from tidegate.datastream.window import TumblingEventTimeWindows
-from tidegate.engine import column_reader
-from tidegate.engine.column_reader import ColumnReader
+from tidegate.engine import column_intake
+from tidegate.engine.column_intake import ColumnIntake
 from tidegate.engine.lowering import lower
 from tidegate.engine.messages import Message, Partials, Records, Summary, Target, Tick
 from tidegate.engine.plan import PhysicalPlan
@@ -49,9 +49,9 @@ def plan_of(*tasks: str) -> PhysicalPlan:
     return lower(env._graph())
 
 
-def reader_of(*tasks: str, **options: Any) -> ColumnReader:
+def reader_of(*tasks: str, **options: Any) -> ColumnIntake:
     plan = plan_of(*tasks)
-    return ColumnReader(plan, next(iter(plan.sources)), **options)
+    return ColumnIntake(plan, next(iter(plan.sources)), **options)
 
 
 def row(user: str | None, ts: int | None = 5, amount: int = 1, *, channel: Any = "x", sequence: Any = 0) -> Any:
@@ -62,7 +62,7 @@ def batch(*rows: Any) -> pa.RecordBatch:
     return records(rows, SCHEMA)
 
 
-def read(reader: ColumnReader, *batches: pa.RecordBatch) -> list[dict[Target, list[Message]]]:
+def read(reader: ColumnIntake, *batches: pa.RecordBatch) -> list[dict[Target, list[Message]]]:
     return [dict(sent) for sent in reader(iter(batches))]
 
 
@@ -181,7 +181,7 @@ def test_small_batches_are_read_together_and_those_of_another_schema_apart(monke
     coded = batch(row("a"), row("b"))
     assert len(read(reader, *plain)) == 1
     assert len(read(reader, *plain, coded, coded, *plain)) == 3
-    monkeypatch.setattr(column_reader, "_ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(column_intake, "_ROWS_AT_ONCE", 2)
     assert len(read(reader, *plain, *plain, *plain)) == 3
 
 
@@ -193,7 +193,7 @@ def test_nothing_is_sent_where_nothing_was_read() -> None:
 def test_every_subtask_gets_a_tick_where_something_waits_for_the_clock_also_without_records() -> None:
     plan = plan_of("each")
     assert plan.needs_clock
-    (ticks,) = read(ColumnReader(plan, next(iter(plan.sources))))
+    (ticks,) = read(ColumnIntake(plan, next(iter(plan.sources))))
     assert ticks == {Target(0, subtask): [Tick()] for subtask in range(PARALLELISM)}
 
 
