@@ -8,7 +8,8 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
@@ -19,20 +20,28 @@ from tidegate.spark.query.noise import quiet_children
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 _STATE_PACKAGE: Final = "org.apache.spark.sql.execution.streaming.state"
 
-SETTINGS: Final = {
+STATE_SETTINGS: Final = {
     _PROVIDER: f"{_STATE_PACKAGE}.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+}
+"""Settings of any query of ours, which Spark takes from the session when the query starts."""
+
+OWN_SETTINGS: Final = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
-"""Session settings that the runtime needs, set while a query starts."""
+"""Settings of a query in which nothing is computed but by us."""
 
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _DEFAULT_BATCH_BYTES: Final = "67108864b"
 _NO_LIMIT: Final = str(2**31 - 1)
 """With any other limit Spark adds up the size of all columns after each row, which takes most of the hand-over's time.
 The limit of rows stays."""
+
+_APPLYING: Final = threading.RLock()
+"""Two threads that start queries would each take the settings of the other for the user's."""
 
 
 def get_session(spark: Any, parallelism: int) -> SparkSession:
@@ -67,8 +76,8 @@ def is_remote(session: SparkSession) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect.")
 
 
-def apply_settings(session: SparkSession, parallelism: int, *, has_frames: bool) -> dict[str, str | None]:
-    """Set what the runtime needs, and refuse what it cannot work with. Returns what the settings were before.
+def query_settings(session: SparkSession, parallelism: int, *, has_frames: bool) -> dict[str, str]:
+    """What a query of ours needs of its session when it starts. What it cannot work with is refused.
 
     `has_frames` is whether rows of DataFrames are handed over to Python.
     """
@@ -82,26 +91,29 @@ def apply_settings(session: SparkSession, parallelism: int, *, has_frames: bool)
             "spark.sql.streaming.unsupportedOperationCheck=false is not supported: Spark would run queries whose "
             "state cannot be trusted; unset it"
         )
-    wanted = SETTINGS | {"spark.sql.shuffle.partitions": str(parallelism)}
+    settings = STATE_SETTINGS | {"spark.sql.shuffle.partitions": str(parallelism)}
     if "RocksDB" in provider:
-        wanted[_PROVIDER] = provider
+        settings[_PROVIDER] = provider
     if has_frames and session.conf.get(_BATCH_BYTES, _DEFAULT_BATCH_BYTES) == _DEFAULT_BATCH_BYTES:
-        wanted[_BATCH_BYTES] = _NO_LIMIT
-    before = {name: session.conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
-        session.conf.set(name, value)
-    return before
+        settings[_BATCH_BYTES] = _NO_LIMIT
+    return settings
 
 
 @contextlib.contextmanager
-def applied_settings(session: SparkSession, parallelism: int, *, has_frames: bool) -> Iterator[None]:
-    """The settings of the runtime for a query that starts in here; a query keeps those that it started with."""
-    before = apply_settings(session, parallelism, has_frames=has_frames)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                session.conf.unset(name)
-            else:
+def applied(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """The session with these settings, for what is made in here; those of the user are put back behind it.
+
+    A query keeps the settings that it started with.
+    """
+    with _APPLYING:
+        before = {name: session.conf.get(name, None) for name in settings}
+        try:
+            for name, value in settings.items():
                 session.conf.set(name, value)
+            yield
+        finally:
+            for name, saved in before.items():
+                if saved is None:
+                    session.conf.unset(name)
+                else:
+                    session.conf.set(name, saved)

@@ -12,29 +12,34 @@ import cloudpickle
 from tidegate.core.state.blobs import Blobs
 from tidegate.errors import SnapshotError
 from tidegate.spark.wire.pickling import dumps
+from tidegate.storage.signing import seal, unseal
 
 _VERSION: Final = b"\x03"
 """Every blob begins with it."""
 
 
 class MapStateBlobs:
-    """The blobs of one subtask, in a map state of Spark's."""
+    """The blobs of one subtask, in a map state of Spark's. `owner` says which subtask it is."""
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: Any, owner: str) -> None:
         self._state = state
+        self._owner = owner
 
     def get(self, name: str, *, is_there: bool = False) -> bytes | None:
         # Spark warns of a value that is asked for and not there, and reads one that is there to say so.
         if not is_there and not self._state.containsKey((name,)):
             return None
         value = self._state.getValue((name,))
-        return None if value is None else bytes(value[0])
+        return None if value is None else unseal(bytes(value[0]), self._what(name))
 
     def put(self, name: str, data: bytes) -> None:
-        self._state.updateValue((name,), (data,))
+        self._state.updateValue((name,), (seal(data, self._what(name)),))
 
     def remove(self, name: str) -> None:
         self._state.removeKey((name,))
+
+    def _what(self, name: str) -> str:
+        return f"state {name!r} of {self._owner}"
 
 
 class BatchBlobs:
