@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from tidegate.storage.kept_file import damaged, flush_folder, flush_to_disk, write_whole
+from tidegate.storage.kept_file import damaged, flush_folder, flush_to_disk, make_folder, write_whole
+from tidegate.storage.signing import check_signature, signature
+
+_SIGNATURE: Final = re.compile(rb"([0-9a-f]{64}) ")
 
 
 class KeptLog:
@@ -36,7 +40,7 @@ class KeptLog:
         *lines, rest = content[len(self._title) :].split(b"\n")
         entries = [self._entry(line, number) for number, line in enumerate(lines, 2)]
         if rest:
-            if _line(rest[9:-1])[:-1] == rest[:-1]:
+            if self._is_whole(rest[:-1]):
                 raise damaged(self.path, f"line {len(lines) + 2}: it does not end as a line does")
             write_whole(self.path, content[: len(content) - len(rest)])
         return entries
@@ -46,25 +50,41 @@ class KeptLog:
         if not entries:
             return
         is_new = not self.path.exists()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         with self.path.open("ab") as file:
             if is_new:
                 file.write(self._title)
             for entry in entries:
-                file.write(_line(json.dumps(entry).encode()))
+                file.write(self._line(json.dumps(entry).encode()))
             flush_to_disk(file)
         if is_new:
             flush_folder(self.path.parent)
 
     def _entry(self, line: bytes, number: int) -> Any:
-        data = line[9:]
+        if not self._is_whole(line):
+            raise damaged(self.path, f"line {number}: it does not have its checksum")
+        signed, data = _parts(line)
+        check_signature(data, self._what, signed)
         try:
-            if _line(data)[:-1] != line:
-                raise ValueError("it does not have its checksum")
             return json.loads(data)
         except ValueError as error:
             raise damaged(self.path, f"line {number}: {error}") from error
 
+    @property
+    def _what(self) -> str:
+        """What is signed: an entry of this log."""
+        return f"{self._title.decode().strip()} {self.path.name}"
 
-def _line(data: bytes) -> bytes:
-    return b"%08x %s\n" % (zlib.crc32(data), data)
+    def _line(self, data: bytes) -> bytes:
+        signed = signature(data, self._what)
+        rest = data if signed is None else signed.hex().encode() + b" " + data
+        return b"%08x %s\n" % (zlib.crc32(rest), rest)
+
+    def _is_whole(self, line: bytes) -> bool:
+        return line[:9] == b"%08x " % zlib.crc32(line[9:])
+
+
+def _parts(line: bytes) -> tuple[bytes | None, bytes]:
+    """The signature of an entry, if it has one, and its data; no JSON looks like a signature."""
+    found = _SIGNATURE.match(line, 9)
+    return (None, line[9:]) if found is None else (bytes.fromhex(found[1].decode()), line[found.end() :])
