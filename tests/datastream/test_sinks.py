@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 import pickle
 from pathlib import Path
@@ -8,10 +9,10 @@ from typing import Any, NamedTuple
 import pyarrow.parquet
 import pytest
 
-from tidegate.core.operator.sink import SinkContext
+from tidegate.core.operator.sink import BatchId, SinkContext
 from tidegate.core.time.millis import MIN_TIME
-from tidegate.datastream import Sink, StreamExecutionEnvironment
-from tidegate.datastream.sinks import FileSink, ForeachBatchSink
+from tidegate.datastream import FileSink, Sink, StreamExecutionEnvironment
+from tidegate.datastream.sinks import ForeachBatchSink
 from tidegate.errors import ClosedError, InvalidTypeError, InvalidValueError, UserCodeError
 
 CONTEXT = SinkContext(None, MIN_TIME)
@@ -25,7 +26,7 @@ class Reading(NamedTuple):
 READINGS = [Reading("north", 3), Reading("south", 5), Reading("north", 4)]
 
 
-def run(sink: Sink, values: list[Any], parallelism: int = 1) -> None:
+def run(sink: Sink | FileSink, values: list[Any], parallelism: int = 1) -> None:
     env = StreamExecutionEnvironment.get_execution_environment(runtime="local", parallelism=parallelism)
     env.from_collection(values).rebalance().map(lambda value: value).sink_to(sink)
     env.execute()
@@ -36,11 +37,11 @@ def parts(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_a_local_run_is_one_file(tmp_path: Path, parallelism: int) -> None:
+def test_a_local_run_is_a_file_of_each_subtask(tmp_path: Path, parallelism: int) -> None:
     run(FileSink(tmp_path), ["a", "b", "c"], parallelism)
-    (part,) = parts(tmp_path)
-    assert part.suffix == ".txt"
-    assert sorted(part.read_text().splitlines()) == ["a", "b", "c"]
+    found = parts(tmp_path)
+    assert [part.suffix for part in found] == [".txt"] * parallelism
+    assert sorted(line for part in found for line in part.read_text().splitlines()) == ["a", "b", "c"]
 
 
 def test_named_tuples_become_json_objects_with_names(tmp_path: Path) -> None:
@@ -56,6 +57,15 @@ def test_parquet_with_a_folder_for_each_name(tmp_path: Path) -> None:
         "at=north": [{"name": "north", "level": 3}, {"name": "north", "level": 4}],
         "at=south": [{"name": "south", "level": 5}],
     }
+
+
+def test_csv_has_names_and_quotes(tmp_path: Path) -> None:
+    run(FileSink(tmp_path, "csv"), [{"name": 'a "b", c', "level": None}, {"name": "d\n", "level": 2}])
+    (part,) = parts(tmp_path)
+    with part.open(newline="") as file:
+        assert list(csv.reader(file)) == [["name", "level"], ['a "b", c', ""], ["d\n", "2"]]
+    with pytest.raises(InvalidValueError, match="the columns of a csv file are name, level, got"):
+        run(FileSink(tmp_path, "csv"), [*READINGS, {"name": "x"}])
 
 
 def test_parquet_of_values_without_names_is_refused(tmp_path: Path) -> None:
@@ -74,12 +84,13 @@ def test_a_failed_run_leaves_no_files(tmp_path: Path) -> None:
 
     with pytest.raises(UserCodeError, match="ZeroDivisionError"):
         run(FileSink(tmp_path, encode), [1, 0])
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert not parts(tmp_path)
+    assert not list(tmp_path.rglob("*.inprogress"))
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValueError, match="file_format is one of 'text', 'json', 'parquet' or a function"):
-        FileSink(tmp_path, "csv")  # type: ignore[arg-type]
+    with pytest.raises(InvalidValueError, match="file_format is one of 'text', 'json', 'csv', 'parquet' or a function"):
+        FileSink(tmp_path, "xml")  # type: ignore[arg-type]
 
 
 def test_a_folder_of_another_machine_is_refused() -> None:
@@ -89,7 +100,7 @@ def test_a_folder_of_another_machine_is_refused() -> None:
 
 def test_a_file_sink_that_no_job_opened_says_so(tmp_path: Path) -> None:
     with pytest.raises(ClosedError, match="FileSink: not open"):
-        FileSink(tmp_path).write("x", CONTEXT)
+        FileSink(tmp_path).create_writer().write("x", CONTEXT)
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
@@ -104,10 +115,10 @@ def test_for_each_batch_is_not_called_for_an_empty_batch() -> None:
     calls: list[int] = []
     sink = ForeachBatchSink(lambda values, batch_id: calls.append(batch_id))
     for batch_id, values in enumerate([["a"], [], ["b"]]):
-        sink.begin_batch(batch_id)
+        sink.begin_batch(BatchId(batch_id))
         for value in values:
             sink.write(value, CONTEXT)
-        sink.commit_batch(batch_id)
+        sink.commit_batch(BatchId(batch_id))
     assert calls == [0, 2]
 
 
@@ -115,9 +126,9 @@ def test_for_each_batch_forgets_what_was_not_committed() -> None:
     calls: list[list[Any]] = []
     sink = ForeachBatchSink(lambda values, batch_id: calls.append(values))
     for value in ("half", "whole"):
-        sink.begin_batch(7)
+        sink.begin_batch(BatchId(7))
         sink.write(value, CONTEXT)
-    sink.commit_batch(7)
+    sink.commit_batch(BatchId(7))
     assert calls == [["whole"]]
 
 

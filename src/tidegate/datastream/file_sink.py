@@ -1,142 +1,94 @@
-"""`FileSink`: a stream as files, exactly once."""
+"""The two halves of a `FileSink`: what writes on the workers, and what commits with the driver."""
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from tidegate.core.operator.sink import Sink, SinkContext
-from tidegate.datastream.part_files import PartFiles, bucket_folder
-from tidegate.errors import ClosedError, InvalidTypeError, InvalidValueError
+from tidegate.core.operator.runtime_context import RuntimeContext
+from tidegate.core.operator.sink import BatchId, Sink, SinkContext
+from tidegate.core.operator.two_phase_sink import SinkWriter
+from tidegate.datastream.file_formats import Encode, PartContent, new_content
+from tidegate.datastream.part_files import PartCommitter, PartFile, PartNames, PartWriter, bucket_folder
+from tidegate.errors import ClosedError
 
-Encode = Callable[[Any], bytes]
+Bucket = Callable[[Any, SinkContext], str]
+"""The folder of an element, which may depend on its time and the watermark."""
 
 
-class FileSink(Sink):
-    """Writes every batch's elements to a file of their own below `path`; on Spark exactly once.
+class FileWriter(SinkWriter):
+    """Writes the elements of a subtask to hidden files, one for each bucket and batch."""
 
-    `file_format` is `"text"` (a line of `str(value)` each), `"json"` (a line of JSON each), `"parquet"`, or a function
-    from an element to its bytes. Readers see only whole files. A batch that comes again after a crash is not written
-    again. A new job writes beside what is there. `bucket` chooses a folder below `path` for an element.
-
-    >>> sink = FileSink("/data/orders", "json", bucket=lambda order: f"country={order['country']}")
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        file_format: Literal["text", "json", "parquet"] | Encode = "text",
-        *,
-        bucket: Callable[[Any], str] | None = None,
-        prefix: str = "part",
-        suffix: str | None = None,
-    ) -> None:
-        if not callable(file_format) and file_format not in _SUFFIXES:
-            raise InvalidValueError(
-                f"FileSink: file_format is one of {', '.join(map(repr, _SUFFIXES))} or a function from an element to "
-                f"bytes, got {file_format!r}"
-            )
-        if "://" in str(path):
-            raise InvalidValueError(
-                f"FileSink: {str(path)!r} is not a folder of this machine; mount it, or write with Spark's own sinks "
-                "behind to_dataframe"
-            )
-        self._path = Path(path)
+    def __init__(self, names: PartNames, file_format: str | Encode, bucket: Bucket | None) -> None:
+        self._names = names
+        self._format = file_format
         self._bucket = bucket
-        self._prefix = prefix
-        self._suffix = ("" if callable(file_format) else _SUFFIXES[file_format]) if suffix is None else suffix
-        self._encode: Encode | None = file_format if callable(file_format) else _ENCODERS.get(file_format)
-        self._rows: dict[str, list[Any]] = {}
-        self._parts: PartFiles | None = None
-        PartFiles(self._path, prefix=self._prefix, suffix=self._suffix)  # checks the names
+        self._contents: dict[str, PartContent] = {}
+        self._parts: PartWriter | None = None
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._parts = PartWriter(self._names, runtime_context.get_job_id())
+
+    def write(self, value: Any, context: SinkContext) -> None:
+        parts = self._opened()
+        bucket = "" if self._bucket is None else bucket_folder(self._bucket(value, context))
+        content = self._contents.get(bucket)
+        if content is None:
+            content = self._contents[bucket] = new_content(self._format)
+        content.add(value, parts.file(bucket))
+
+    def prepare_commit(self) -> Iterator[PartFile]:
+        parts = self._opened()
+        contents, self._contents = self._contents, {}
+        for bucket, content in contents.items():
+            content.finish(parts.file(bucket))
+        return parts.finish()
+
+    def close(self) -> None:
+        if self._parts is not None:
+            self._parts.discard()
+            self._contents.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Files belong to the process that opened them.
+        return {**self.__dict__, "_parts": None, "_contents": {}}
+
+    def _opened(self) -> PartWriter:
+        if self._parts is None:
+            raise ClosedError("FileSink: not open; a job opens its sinks")
+        return self._parts
+
+
+class FileCommitter(Sink):
+    """Puts the files of a batch in place, all of them or none."""
+
+    def __init__(self, names: PartNames) -> None:
+        self._names = names
+        self._parts: PartCommitter | None = None
 
     def open(self, runtime_context: Any) -> None:
         if self._parts is None:
             writer = runtime_context.get_operator_unique_id()
-            self._parts = PartFiles(self._path, writer, prefix=self._prefix, suffix=self._suffix)
+            self._parts = PartCommitter(self._names, writer, runtime_context.get_job_id())
             self._parts.open()
 
-    def begin_batch(self, batch_id: int) -> None:
-        self._rows.clear()
+    def begin_batch(self, batch_id: BatchId) -> None:
         self._opened().begin(batch_id)
 
-    def write(self, value: Any, context: SinkContext) -> None:
-        parts = self._opened()
-        if parts.is_repeated:
-            return
-        bucket = "" if self._bucket is None else self._bucket(value)
-        if self._encode is None:
-            self._rows.setdefault(bucket_folder(bucket), []).append(value)
-        else:
-            parts.write(self._encode(value), bucket)
+    def write(self, value: PartFile, context: SinkContext) -> None:
+        self._opened().add(value)
 
-    def commit_batch(self, batch_id: int) -> None:
-        parts = self._opened()
-        for bucket, rows in self._rows.items():
-            _write_parquet(rows, parts.file(bucket))
-        self._rows.clear()
-        parts.commit()
+    def commit_batch(self, batch_id: BatchId) -> None:
+        self._opened().commit()
 
     def close(self) -> None:
         if self._parts is not None:
             self._parts.discard()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Files belong to the driver's process.
-        return {**self.__dict__, "_parts": None, "_rows": {}}
+        return {**self.__dict__, "_parts": None}
 
-    def _opened(self) -> PartFiles:
+    def _opened(self) -> PartCommitter:
         if self._parts is None:
             raise ClosedError("FileSink: not open; a job opens its sinks")
         return self._parts
-
-
-def _text(value: Any) -> bytes:
-    return f"{value}\n".encode()
-
-
-def _json(value: Any) -> bytes:
-    plain = _plain(value)
-    try:
-        text = json.dumps(plain, ensure_ascii=False, default=str, allow_nan=False)
-    except ValueError:
-        text = json.dumps(_with_named_numbers(plain), ensure_ascii=False, default=str, allow_nan=False)
-    return f"{text}\n".encode()
-
-
-def _with_named_numbers(value: Any) -> Any:
-    """What JSON has no numbers for as texts, the way Spark writes them: "NaN", "Infinity", "-Infinity"."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, Mapping):
-        return {name: _with_named_numbers(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_named_numbers(item) for item in value]
-    return value
-
-
-def _plain(value: Any) -> Any:
-    """Rows and named tuples as dicts."""
-    for name in ("as_dict", "asDict", "_asdict"):
-        convert = getattr(value, name, None)
-        if callable(convert):
-            return convert()
-    return value
-
-
-def _write_parquet(rows: list[Any], file: Any) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    plain = [_plain(row) for row in rows]
-    for row in plain:
-        if not isinstance(row, Mapping):
-            raise InvalidTypeError(f"FileSink: parquet needs rows with names, got {row!r}; map elements to dicts first")
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(plain), file)
-
-
-_SUFFIXES: Final = {"text": ".txt", "json": ".json", "parquet": ".parquet"}
-_ENCODERS: Final[dict[str, Encode]] = {"text": _text, "json": _json}

@@ -1,16 +1,29 @@
-"""Part files: what file sinks write, each batch's files whole and once."""
+"""Part files: what file sinks write, each batch's files whole and once.
+
+Writers, one in each subtask, let files grow under hidden names. The committer, with the driver, is told of them when a
+batch is complete, and gives them their names. In between stands its journal in the same folder: a batch is committed
+in the moment in which its files are in there.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
+import logging
+import re
 import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Final, NamedTuple
 
+from tidegate.core.operator.sink import BatchId
 from tidegate.errors import ClosedError, DeliveryError, InvalidTypeError, InvalidValueError
-from tidegate.storage.kept_file import KeptFile, flush_to_disk, put_in_place
+from tidegate.storage.kept_file import KeptFile, flush_to_disk, make_folder, put_in_place
+
+_LOGGER = logging.getLogger("tidegate")
+_TOKEN_LENGTH: Final = 12
 
 
 @functools.lru_cache(maxsize=4096)
@@ -34,102 +47,207 @@ def bucket_folder(bucket: str) -> str:
     return "/".join(names)
 
 
-class PartFiles:
-    """Files under a folder, one for each batch and bucket, that appear when their batch is committed.
+@dataclass(frozen=True, slots=True)
+class PartNames:
+    """Where the files of a sink are, and what they are called."""
 
-    A file grows under a hidden name (`.part-<writer>-<batch>.inprogress`) and is renamed when it is whole. The commit
-    of a batch is the moment in which its list of files replaces the one before in the writer's journal; a crash after
-    it leaves renames to be done, and the next `open` does them. A batch that was committed is not written again.
+    folder: Path
+    prefix: str = "part"
+    suffix: str = ""
 
-    `writer_id` names the writer among all that write to the folder, and must be the same after a restart; if it is
-    empty the writer is a new one each time.
-    """
-
-    def __init__(self, folder: str | Path, writer_id: str = "", *, prefix: str = "part", suffix: str = "") -> None:
-        if not prefix or "/" in prefix + suffix or prefix.startswith((".", "_")):
+    def __post_init__(self) -> None:
+        if not self.prefix or "/" in self.prefix + self.suffix or self.prefix.startswith((".", "_")):
             raise InvalidValueError(
-                f"part files: the prefix {prefix!r} and the suffix {suffix!r} are parts of a file name; the prefix "
-                "must not be empty nor begin with a dot or an underscore, for readers skip such files"
+                f"part files: the prefix {self.prefix!r} and the suffix {self.suffix!r} are parts of a file name; the "
+                "prefix must not be empty nor begin with a dot or an underscore, for readers skip such files"
             )
-        self._folder = Path(folder)
-        self._suffix = suffix
-        token = hashlib.sha256(writer_id.encode()).hexdigest() if writer_id else uuid.uuid4().hex
-        self._stem = f"{prefix}-{token[:12]}"
-        self._journal = KeptFile(self._folder / f".{self._stem}.journal", "file_sink_journal")
-        self._committed = -1
-        self._batch: int | None = None
-        self._files: dict[str, IO[bytes]] = {}
 
-    @property
-    def is_repeated(self) -> bool:
-        """Whether the batch was committed before, so that nothing of it is written."""
-        return self._batch is not None and self._batch <= self._committed
+    def hidden(self, job: str) -> str:
+        """A new name for a file that grows; `job` says whose it is, if it may have to be found again."""
+        return f".{self.prefix}-{_token(job)}-{uuid.uuid4().hex}.inprogress"
 
-    def open(self) -> None:
-        """Finish what a crash interrupted: commits are completed, everything else is removed."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        entry = self._journal.load(json.loads)
-        if entry is not None:
-            self._committed = int(entry["batch"])
-            self._publish(self._committed, entry["buckets"])
-        for leftover in self._folder.rglob(f".{self._stem}-*.inprogress"):
-            leftover.unlink()
+    def left_behind(self, job: str) -> Iterator[Path]:
+        """Files that a job has let grow and that are not in place."""
+        return self.folder.rglob(f".{self.prefix}-{_token(job)}-*.inprogress") if job else iter(())
 
-    def begin(self, batch_id: int) -> None:
-        """Start a batch; what was written since the last commit goes."""
-        self.discard()
-        self._batch = batch_id
+    def stem(self, writer: str) -> str:
+        """How the names of all files of a sink begin."""
+        return f"{self.prefix}-{_token(writer)}"
 
-    def write(self, data: bytes, bucket: str = "") -> None:
-        """Append to the batch's file in a bucket: a folder below ours, given relative to it."""
-        if not self.is_repeated:
-            self.file(bucket).write(data)
+
+def _token(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:_TOKEN_LENGTH] if name else uuid.uuid4().hex[:_TOKEN_LENGTH]
+
+
+class PartFile(NamedTuple):
+    """A file that is written and waits to be committed."""
+
+    bucket: str
+    name: str
+    size: int
+
+
+class PartWriter:
+    """Lets files grow, one in each bucket, until the batch is complete."""
+
+    def __init__(self, names: PartNames, job: str) -> None:
+        self._names = names
+        self._job = job
+        self._files: dict[str, tuple[Path, IO[bytes]]] = {}
 
     def file(self, bucket: str = "") -> IO[bytes]:
-        """The file that grows in a bucket."""
+        """The file that grows in a bucket: a folder below that of the sink."""
         bucket = bucket_folder(bucket)
         known = self._files.get(bucket)
         if known is None:
-            if self._batch is None:
-                raise ClosedError(f"part files in {self._folder}: no batch has begun")
-            folder = (self._folder / bucket).resolve()
-            if not folder.is_relative_to(self._folder.resolve()):
-                raise InvalidValueError(f"the bucket {bucket!r} leads out of {self._folder}; name a folder inside it")
-            folder.mkdir(parents=True, exist_ok=True)
-            known = self._files[bucket] = self._hidden(self._batch, bucket).open("wb")
-        return known
+            root = self._names.folder
+            folder = (root / bucket).resolve()
+            if not folder.is_relative_to(root.resolve()):
+                raise InvalidValueError(f"the bucket {bucket!r} leads out of {root}; name a folder inside it")
+            make_folder(folder)
+            path = folder / self._names.hidden(self._job)
+            known = self._files[bucket] = (path, path.open("wb"))
+        return known[1]
+
+    def finish(self) -> Iterator[PartFile]:
+        """The files that have grown, whole and on disk."""
+        files, self._files = self._files, {}
+        for bucket, (path, file) in files.items():
+            flush_to_disk(file)
+            size = file.tell()
+            file.close()
+            yield PartFile(bucket, path.name, size)
+
+    def discard(self) -> None:
+        """Remove what has grown since."""
+        for path, file in self._files.values():
+            file.close()
+            path.unlink(missing_ok=True)
+        self._files.clear()
+
+
+class PartCommitter:
+    """Gives files their names when their batch is complete.
+
+    `writer` names the sink among all that write to the folder, and must be the same after a restart; if it is empty
+    the sink is a new one each time. `job` is the job whose writers let the files grow.
+
+    A batch that was committed and comes again is not put in place again: it is known by what it was made of, not by
+    its number. If a number comes again with another batch, its job goes on from an older copy of its checkpoint: what
+    it had put in place since then is taken back, and written again. Whoever opens the folder last owns it: another
+    that still runs, from another copy, commits nothing more.
+    """
+
+    def __init__(self, names: PartNames, writer: str = "", job: str = "") -> None:
+        self._names = names
+        self._job = job
+        self._stem = names.stem(writer)
+        self._number = re.compile(re.escape(self._stem) + r"-(\d{8,})-\d+")
+        self._journal = KeptFile(names.folder / f".{self._stem}.journal", "file_sink_journal", 2)
+        self._owner = uuid.uuid4().hex
+        self._batch: BatchId | None = None
+        self._last = BatchId(-1)
+        self._is_repeated = False
+        self._waiting: list[PartFile] = []
+
+    def open(self) -> None:
+        """Finish what a crash interrupted: what was committed gets its name, everything else is removed."""
+        make_folder(self._names.folder)
+        entry = self._journal.load(json.loads)
+        if entry is not None:
+            self._last = BatchId(entry["batch"], entry["token"])
+            self._put_in_place(entry["files"])
+        for left in self._names.left_behind(self._job):
+            left.unlink(missing_ok=True)
+        self._write_journal([])
+
+    def begin(self, batch: BatchId) -> None:
+        """Start a batch; what was written for one that was not committed goes."""
+        self.discard()
+        self._batch = batch
+        self._is_repeated = batch == self._last and batch.token == self._last.token
+        if batch <= self._last and not self._is_repeated:
+            self._take_back(batch)
+
+    def add(self, file: PartFile) -> None:
+        """A file of the batch."""
+        self._waiting.append(file)
 
     def commit(self) -> None:
-        """Make the batch's files visible. An empty batch leaves no file."""
-        if self._batch is None or not self._files:
+        """Put the files of the batch in place. An empty batch leaves no file."""
+        if self._batch is None:
+            raise ClosedError(f"part files in {self._names.folder}: no batch has begun")
+        if self._is_repeated:
+            self.discard()
+        if not self._waiting:
             return
-        for bucket, file in self._files.items():
-            flush_to_disk(file)
-            file.close()
-            hidden = self._hidden(self._batch, bucket)
-            if not hidden.exists():
-                raise DeliveryError(
-                    f"the part file {hidden} is gone before it was committed: something else writes to, or cleans, the "
-                    "sink's folder; its batch is not committed, so see to that, and run the job again"
-                )
-        self._journal.write(json.dumps({"batch": self._batch, "buckets": list(self._files)}).encode())
-        self._committed = self._batch
-        self._publish(self._batch, list(self._files))
-        self._files.clear()
+        for file in self._waiting:
+            self._check(file)
+        files = [
+            [file.bucket, file.name, f"{self._stem}-{self._batch:08d}-{number}{self._names.suffix}"]
+            for number, file in enumerate(self._waiting)
+        ]
+        self._check_owner()
+        self._last = self._batch
+        self._write_journal(files)
+        self._waiting.clear()
+        self._put_in_place(files)
 
     def discard(self) -> None:
         """Remove what was not committed."""
-        for bucket, file in self._files.items():
-            file.close()
-            assert self._batch is not None
-            self._hidden(self._batch, bucket).unlink(missing_ok=True)
-        self._files.clear()
+        for file in self._waiting:
+            (self._names.folder / file.bucket / file.name).unlink(missing_ok=True)
+        self._waiting.clear()
 
-    def _publish(self, batch_id: int, buckets: list[str]) -> None:
-        for bucket in buckets:
-            hidden = self._hidden(batch_id, bucket)
-            if hidden.exists():
-                put_in_place(hidden, self._folder / bucket / f"{self._stem}-{batch_id:08d}{self._suffix}")
+    def _check(self, file: PartFile) -> None:
+        path = self._names.folder / file.bucket / file.name
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            raise DeliveryError(
+                f"the part file {path} is gone before it was committed: something else writes to, or cleans, the "
+                "sink's folder, or workers do not see the folder that the driver sees; its batch is not committed, so "
+                "see to that, and run the job again"
+            ) from None
+        if size != file.size:
+            raise DeliveryError(
+                f"the part file {path} has {size} bytes where {file.size} were written: something else writes to the "
+                "sink's folder; its batch is not committed, so see to that, and run the job again"
+            )
 
-    def _hidden(self, batch_id: int, bucket: str) -> Path:
-        return self._folder / bucket / f".{self._stem}-{batch_id:08d}.inprogress"
+    def _check_owner(self) -> None:
+        entry = self._journal.load(json.loads)
+        if entry is None or entry["owner"] != self._owner:
+            raise ClosedError(
+                f"another run of this job, from another copy of its checkpoint, writes to {self._names.folder} now: "
+                "this one commits nothing more; stop one of them"
+            )
+
+    def _take_back(self, batch: BatchId) -> None:
+        """Remove what was put in place for batches that come again with other data."""
+        taken = [
+            path
+            for path in self._names.folder.rglob(f"{self._stem}-*")
+            if (found := self._number.match(path.name)) is not None and int(found[1]) >= batch
+        ]
+        _LOGGER.warning(
+            "FileSink: the checkpoint is older than %s: %d files of batches %d to %d are taken back and written again",
+            self._names.folder,
+            len(taken),
+            batch,
+            self._last,
+        )
+        for path in taken:
+            path.unlink(missing_ok=True)
+        self._last = BatchId(batch - 1)
+        self._write_journal([])
+
+    def _put_in_place(self, files: Sequence[Sequence[str]]) -> None:
+        for bucket, hidden, name in files:
+            grown = self._names.folder / bucket / hidden
+            if grown.exists():
+                put_in_place(grown, self._names.folder / bucket / name)
+
+    def _write_journal(self, files: list[list[str]]) -> None:
+        entry: dict[str, Any] = {"owner": self._owner, "batch": int(self._last), "token": self._last.token}
+        self._journal.write(json.dumps(entry | {"files": files}).encode())
