@@ -61,6 +61,10 @@ class MissingLibraryError(TidegateError, ImportError):
     """A library that is installed only on request, with the command that installs it."""
 
 
+class RuntimeFailedError(TidegateError, RuntimeError):
+    """What runs the job failed: Spark, one of its processes, or a disk. The job may go on from its checkpoint."""
+
+
 class DeliveryError(TidegateError, ConnectionError):
     """A sink could not deliver what it was given to the system behind it."""
 

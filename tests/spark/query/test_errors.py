@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from tidegate.engine.messages import Target, Tick
-from tidegate.errors import InvalidValueError, SnapshotError, TidegateError, UserCodeError
+from tidegate.errors import InvalidValueError, RuntimeFailedError, SnapshotError, TidegateError, UserCodeError
 from tidegate.spark.query.damage import find_damage
 from tidegate.spark.query.errors import translate
 from tidegate.spark.sources.spool import Spool
 
 FAILED = "[STREAM_FAILED] Query [id = 1-2, runId = 3-4] terminated with exception: "
+ANEW = "the job had no checkpoint to go on from: see to that, and run it again from the beginning"
 FROM_JAVA = """An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
     raise Py4JJavaError(
 py4j.protocol.Py4JJavaError: An error occurred while calling o320.collectToPython.
@@ -39,11 +40,11 @@ Caused by: java.io.EOFException
             "a Spark worker cannot import 'tidegate'; install the same Tidegate on every worker, in the Python that "
             "PYSPARK_PYTHON names",
         ),
-        (f"{FAILED}\nValueError: 5 is odd\n", UserCodeError, "the Spark query failed: ValueError: 5 is odd"),
+        (f"{FAILED}\nValueError: 5 is odd\n", UserCodeError, f"the Spark query failed: ValueError: 5 is odd; {ANEW}"),
         (
             f"{FAILED}Input length = 1 SQLSTATE: XXKST\n=== Streaming Query ===",
             UserCodeError,
-            "the Spark query failed: Input length = 1",
+            f"the Spark query failed: Input length = 1; {ANEW}",
         ),
         (
             f"{FAILED}{FROM_JAVA}",
@@ -53,8 +54,26 @@ Caused by: java.io.EOFException
         ),
         (
             "An error occurred while calling o1.start.\n: java.io.IOException: No space left on device\n\tat java.io",
-            UserCodeError,
-            "the Spark query failed: IOException: No space left on device",
+            RuntimeFailedError,
+            f"a disk that the job writes to cannot take more (No space left on device); {ANEW}",
+        ),
+        (
+            "[Errno 111] Connection refused",
+            RuntimeFailedError,
+            "Spark itself has ended: its process was killed, ran out of memory, or the session was stopped "
+            f"([Errno 111] Connection refused); {ANEW}",
+        ),
+        (
+            f"{FAILED}Broken pipe\n=== Streaming Query ===",
+            RuntimeFailedError,
+            "a process of Spark's that runs Python has ended: it was killed, crashed, or ran out of memory "
+            f"(Broken pipe); {ANEW}",
+        ),
+        (
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)\n\tat java",
+            RuntimeFailedError,
+            "a process of Spark's that runs Python has ended: it was killed, crashed, or ran out of memory "
+            f"(Python worker exited unexpectedly (crashed)); {ANEW}",
         ),
     ],
 )
@@ -62,6 +81,17 @@ def test_a_failure_of_spark_is_told_in_one_line(text: str, kind: type[TidegateEr
     error = translate(RuntimeError(text))
     assert type(error) is kind
     assert str(error) == message
+
+
+def test_a_failure_says_whether_the_checkpoint_is_good(tmp_path: Path) -> None:
+    class SilentError(Exception):
+        _cause = RuntimeError("Python worker exited unexpectedly (crashed)")
+
+    error = translate(SilentError(), checkpoint(tmp_path))
+    assert type(error) is RuntimeFailedError
+    assert str(error).endswith(
+        f"; the checkpoint {tmp_path} is good up to its last batch: see to that, and run the job again"
+    )
 
 
 def test_an_error_of_ours_stays_as_it_is() -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tidegate import errors
-from tidegate.errors import SnapshotError, TidegateError, UserCodeError
+from tidegate.errors import RuntimeFailedError, SnapshotError, TidegateError, UserCodeError
 from tidegate.spark.query.damage import find_damage
 
 _OURS = re.compile(r"tidegate\.errors\.(\w+): (.*)")
@@ -22,14 +22,41 @@ _FRAME = re.compile(r'^ +File "(?P<path>[^"]+)", line \d+, in .+(?:\n +(?!File )
 _NOT_THE_USERS = re.compile(
     r"pyspark[/.]|/py4j/|/tidegate/(core|engine|spark|datastream|graph|ingest|common|local|storage|testing)/|^<frozen"
 )
+_FAILURES = (
+    (
+        re.compile(r"No space left on device|Disk quota exceeded|Read-only file system"),
+        "a disk that the job writes to cannot take more ({})",
+    ),
+    (
+        re.compile(
+            r"Answer from Java side is empty|\[Errno 111\] Connection refused"
+            r"|Error while (?:sending|receiving|obtaining)|StatusCode\.UNAVAILABLE"
+            r"|SparkContext was shut down|SparkContext has been stopped"
+        ),
+        "Spark itself has ended: its process was killed, ran out of memory, or the session was stopped ({})",
+    ),
+    (
+        re.compile(
+            r"Python worker exited unexpectedly[^\n]*|ExecutorLostFailure[^\n]*|^(?:\[STREAM_FAILED\][^\n]*: )?"
+            r"(?:Broken pipe|Connection reset(?: by peer)?|java\.io\.EOFException)",
+            re.MULTILINE,
+        ),
+        "a process of Spark's that runs Python has ended: it was killed, crashed, or ran out of memory ({})",
+    ),
+)
+"""What can happen to a job that is not its fault, and how it is said."""
 _WHAT_TO_DO = "restore the folder from a copy, or start from a new checkpoint"
 
 
 def translate(error: BaseException, checkpoint: Path | None = None) -> BaseException:
-    """Our error inside a failure of Spark's; or what is wrong with the checkpoint; or what was said, in one line."""
+    """A failure of Spark's as ours, in one sentence: what happened, whether the checkpoint is good, what to do.
+
+    It may be an error of ours inside; a process or a disk that failed; a checkpoint that cannot be read; or something
+    else that was said. `checkpoint` is None if the job has none that it could go on from.
+    """
     if isinstance(error, TidegateError):
         return error
-    text = str(error)
+    text = _text(error)
     if missing := _NO_LIBRARY.search(text):
         return UserCodeError(
             f"a Spark worker cannot import {missing[1]!r}; install the same Tidegate on every worker, "
@@ -40,8 +67,28 @@ def translate(error: BaseException, checkpoint: Path | None = None) -> BaseExcep
         kind = getattr(errors, name, UserCodeError)
         if isinstance(kind, type) and issubclass(kind, TidegateError):
             return _with_place(kind(message.strip()), text)
+    for pattern, sentence in () if _LOADING.search(text) else _FAILURES:
+        if said := pattern.search(text):
+            return RuntimeFailedError(
+                f"{sentence.format(_PREFIX.sub('', said[0].strip()))}; {_how_to_go_on(checkpoint)}"
+            )
     damage = _translate_checkpoint(text, checkpoint)
-    return damage or _with_place(UserCodeError(f"the Spark query failed: {_reason(error)}"), text)
+    return damage or _with_place(
+        UserCodeError(f"the Spark query failed: {_reason(error)}; {_how_to_go_on(checkpoint)}"), text
+    )
+
+
+def _text(error: BaseException) -> str:
+    """Everything that is known of a failure: Spark's exceptions may say nothing and have a cause that does."""
+    causes = [error, *(cause for cause in (error.__cause__, getattr(error, "_cause", None)) if cause is not None)]
+    said = [str(cause) or repr(cause) for cause in causes]
+    return "\n".join([*said, str(getattr(error, "_stackTrace", None) or "")]).strip()
+
+
+def _how_to_go_on(checkpoint: Path | None) -> str:
+    if checkpoint is None:
+        return "the job had no checkpoint to go on from: see to that, and run it again from the beginning"
+    return f"the checkpoint {checkpoint} is good up to its last batch: see to that, and run the job again"
 
 
 def _with_place(error: TidegateError, text: str) -> TidegateError:

@@ -66,7 +66,7 @@ class SparkJob:
         self._has_frames = any(isinstance(node.source, DataFrameSource) for node in self._workers_read)
         for sentence in unheld_alignments(self.plan):
             _LOGGER.warning("%s", sentence)
-        self._query = LiveQuery(self._start_query, self._folder)
+        self._query = LiveQuery(self._start_query, None if self._is_temporary else self._folder)
         self._feed = Feed(self.plan, options.job, self._run.run_id, self._write)
         self._is_draining = False
         self._ending = threading.RLock()

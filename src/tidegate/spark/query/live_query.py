@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -10,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tidegate.spark.query.errors import is_transient, translate
 
+_LOGGER = logging.getLogger("tidegate")
 _ATTEMPTS: Final = 3
 
 _Result = TypeVar("_Result")
@@ -18,9 +20,10 @@ _Result = TypeVar("_Result")
 class LiveQuery:
     """What `start` gives. If the query dies because a worker came too late, it goes on from its checkpoint."""
 
-    def __init__(self, start: Callable[[], StreamingQuery], folder: Path) -> None:
+    def __init__(self, start: Callable[[], StreamingQuery], checkpoint: Path | None) -> None:
+        """`checkpoint` is None where nobody could go on from it."""
         self._start = start
-        self._folder = folder
+        self._checkpoint = checkpoint
         self._query: StreamingQuery | None = None
         self.is_stopping = False
         """Whether the query was told to stop: then it may say that it failed."""
@@ -75,8 +78,13 @@ class LiveQuery:
     def end(self) -> None:
         """Stop the query, if it runs."""
         query, self._query = self._query, None
-        if query is not None:
+        if query is None:
+            return
+        try:
             query.stop()
+        except Exception as error:
+            # Spark may be gone, and with it the query.
+            _LOGGER.debug("the query could not be stopped: %s", error)
 
     def _running(self) -> StreamingQuery:
         assert self._query is not None, "the query has not been started"
@@ -89,7 +97,7 @@ class LiveQuery:
                 return action()
             except Exception as error:
                 if attempt == _ATTEMPTS or self.is_stopping or not is_transient(error):
-                    raise translate(error, self._folder) from None
+                    raise translate(error, self._checkpoint) from None
                 if before_next is not None:
                     before_next()
         raise AssertionError("unreachable")
