@@ -1,0 +1,169 @@
+"""A process that runs the job of the campaign again and again, as it is told on standard input, until it is killed.
+
+A command is a line of JSON: `{"run": {...}}` starts a run, `{"stop": true}` stops it, `{"master": URL}` comes first.
+What became of a run is a line of JSON on standard output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from tidegate import agg
+from tidegate.common import WatermarkStrategy
+from tidegate.datastream import DEAD_LETTERS, FileSink, OutputTag, Source, StreamExecutionEnvironment
+from tidegate.datastream.connectors.file_system import FileSource
+from tidegate.datastream.window import TumblingEventTimeWindows
+from tidegate.errors import TidegateError
+
+SCHEMA = "user string, ts long, amount long"
+FUTURE = OutputTag("future")
+POISON = 97
+YEAR_AHEAD = 1_000
+BASE = 1_767_225_600_000
+YEAR = 366 * 86_400_000
+
+
+class Numbers(Source):
+    """What the driver feeds: `(n, time)`, slowly. Some are poison, and some claim to be of next year."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def channels(self) -> Sequence[str]:
+        return ("numbers",)
+
+    def read(self, channel: str) -> Iterator[tuple[int, int]]:
+        for number in range(self._count):
+            if number % 50 == 0:
+                time.sleep(0.02)
+            yield number, BASE + number * 10 + (2 * YEAR if number % YEAR_AHEAD == YEAR_AHEAD - 1 else 0)
+
+
+def checked(element: tuple[int, int]) -> tuple[int, int, int]:
+    number, at = element
+    if number % POISON == POISON - 1:
+        raise ValueError(f"{number} is poison")
+    return number % 7, at, 1
+
+
+def build(env: StreamExecutionEnvironment, folder: Path, files_at_once: int, numbers: int) -> None:
+    """Windows on columns over files that workers read; windows by rows over what the driver feeds; four file sinks."""
+    out = folder / "out"
+    by_column = WatermarkStrategy.for_bounded_out_of_orderness("10 seconds").with_timestamp_column("ts")
+    source = FileSource.json_lines(str(folder / "in"), SCHEMA, max_files_per_batch=files_at_once)
+    (
+        env.from_source(source, by_column, "files")
+        .key_by("user")
+        .window(TumblingEventTimeWindows.of("2 minutes"))
+        .agg(records=agg.count(), total=agg.sum("amount"))
+        .map(lambda row: [row["user"], row["window_start"], row["records"], row["total"]])
+        .sink_to(FileSink(out / "windows", "json"))
+        .uid("windows")
+    )
+    by_row = (
+        WatermarkStrategy.for_monotonous_timestamps()
+        .with_timestamp_assigner(lambda element, _: element[1])
+        .with_max_future_skew("60 days", side_output=FUTURE)
+    )
+    fed = env.from_source(Numbers(numbers), WatermarkStrategy.no_watermarks(), "numbers")
+    stamped = fed.assign_timestamps_and_watermarks(by_row)
+    stamped.get_side_output(FUTURE).map(list).sink_to(FileSink(out / "future", "json")).uid("future")
+    good = stamped.map(checked, on_error="side_output")
+    good.get_side_output(DEAD_LETTERS).map(lambda letter: letter.value[0]).sink_to(FileSink(out / "dead")).uid("dead")
+    (
+        good.key_by(lambda element: element[0])
+        .window(TumblingEventTimeWindows.of("500 ms"))
+        .reduce(lambda a, b: (a[0], max(a[1], b[1]), a[2] + b[2]))
+        .map(lambda found: {"key": found[0], "last": found[1], "count": found[2]})
+        .sink_to(FileSink(out / "sums", "csv", bucket=lambda found: f"key={found['key']}"))
+        .uid("sums")
+    )
+
+
+class Victim:
+    def __init__(self, master: str | None) -> None:
+        self._session = None if master is None else _on_cluster(master)
+        self._job: Any = None
+
+    def run(self, folder: str, stop_after: int | None, files_at_once: int, numbers: int) -> dict[str, Any]:
+        """One run, to its end, or until so many batches more are committed."""
+        stopped: list[bool] = []
+        try:
+            env = StreamExecutionEnvironment.get_execution_environment(
+                self._session, runtime="spark", parallelism=2, checkpoint=f"{folder}/checkpoint"
+            )
+            build(env, Path(folder), files_at_once, numbers)
+            self._job = env.execute_async("victim")
+            if stop_after is not None:
+                threading.Thread(target=self._stop_after, args=(folder, stop_after, stopped), daemon=True).start()
+            self._job.wait()
+        except TidegateError as error:
+            return {"status": "failed", "kind": type(error).__name__, "error": str(error)}
+        except BaseException as error:
+            return {"status": "crashed", "kind": type(error).__name__, "error": str(error)[:2_000]}
+        finally:
+            job, self._job = self._job, None
+        return {"status": "stopped" if stopped or job.status().name == "CANCELED" else "done"}
+
+    def stop(self) -> None:
+        job = self._job
+        if job is not None:
+            with contextlib.suppress(Exception):
+                job.stop()
+
+    def _stop_after(self, folder: str, batches: int, stopped: list[bool]) -> None:
+        commits = Path(folder) / "checkpoint" / "query" / "commits"
+        known = {path.name for path in commits.glob("[0-9]*")}
+        while self._job is not None:
+            if len({path.name for path in commits.glob("[0-9]*")} - known) >= batches:
+                stopped.append(True)
+                self.stop()
+                return
+            time.sleep(0.02)
+
+
+def _on_cluster(master: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    return (
+        SparkSession.builder.master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.executor.memory", "512m")
+        .config("spark.executor.cores", "1")
+        .config("spark.cores.max", "2")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.task.maxFailures", "8")
+        .getOrCreate()
+    )
+
+
+def answer(answers: IO[str], victim: Victim, arguments: dict[str, Any]) -> None:
+    answers.write(json.dumps(victim.run(**arguments)) + "\n")
+
+
+def main() -> None:
+    # What libraries print must not mix with the answers.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    victim: Victim | None = None
+    for line in sys.stdin:
+        command = json.loads(line)
+        if victim is None:
+            victim = Victim(command.get("master"))
+        if "run" in command:
+            threading.Thread(target=answer, args=(answers, victim, command["run"]), daemon=True).start()
+        elif "stop" in command:
+            victim.stop()
+
+
+if __name__ == "__main__":
+    main()
