@@ -30,13 +30,14 @@ counts = counts.map(lambda total: (total,), output_type="total long")
 """
 
 
-@pytest.mark.parametrize("ending", ["counts.print(); env.execute()", "counts.to_dataframe()"])
+@pytest.mark.parametrize("ending", ["counts.print(); env.execute()", "counts.to_dataframe(checkpoint='FOLDER')"])
 def test_workers_without_the_library_are_told_in_one_line(tmp_path: Path, ending: str) -> None:
     (tmp_path / "blocked").mkdir()
     (tmp_path / "blocked" / "sitecustomize.py").write_text(BLOCKER)
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}/blocked:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
+    ending = ending.replace("FOLDER", str(tmp_path / "kept"))
     (tmp_path / "program.py").write_text(PROGRAM.format(ending=ending))
     environment = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
     command = [sys.executable, "-m", "tidegate.cli", "run", "--on", "spark", str(tmp_path / "program.py")]

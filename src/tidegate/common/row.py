@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from tidegate.core.state.plain_values import decode_values, encode_values, register_plain
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 
@@ -218,3 +219,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return value
+
+
+def _plain(row: Row) -> list[Any]:
+    return [None if row._fields is None else list(row._fields), row._row_kind.value, encode_values(row._values)]
+
+
+def _of_plain(plain: Sequence[Any]) -> Row:
+    names, kind, values = plain
+    return make_row(None if names is None else tuple(names), decode_values(values), RowKind(kind))
+
+
+register_plain(Row, "row", _plain, _of_plain)

@@ -37,12 +37,12 @@ class FileWriter(SinkWriter):
             content = self._contents[bucket] = new_content(self._format)
         content.add(value, parts.file(bucket))
 
-    def prepare_commit(self) -> Iterator[PartFile]:
+    def prepare_commit(self) -> Iterator[tuple[str, str, int]]:
         parts = self._opened()
         contents, self._contents = self._contents, {}
         for bucket, content in contents.items():
             content.finish(parts.file(bucket))
-        return parts.finish()
+        return ((file.bucket, file.name, file.size) for file in parts.finish())
 
     def close(self) -> None:
         if self._parts is not None:
@@ -75,8 +75,8 @@ class FileCommitter(Sink):
     def begin_batch(self, batch_id: BatchId) -> None:
         self._opened().begin(batch_id)
 
-    def write(self, value: PartFile, context: SinkContext) -> None:
-        self._opened().add(value)
+    def write(self, value: tuple[str, str, int], context: SinkContext) -> None:
+        self._opened().add(PartFile(*value))
 
     def commit_batch(self, batch_id: BatchId) -> None:
         self._opened().commit()

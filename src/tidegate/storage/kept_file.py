@@ -15,6 +15,9 @@ from tidegate.storage.signing import check_signature, signature
 _HEADER: Final = re.compile(rb"tidegate ([a-z_]+) (\d+) ([0-9a-f]{8}) (\d+)(?: ([0-9a-f]{64}))?\n")
 _LONGEST_HEADER: Final = 256
 
+PRIVATE: Final = 0o700
+"""The mode of folders that are kept: state and results are nobody's but their owner's."""
+
 _Value = TypeVar("_Value")
 
 
@@ -85,7 +88,7 @@ def damaged(path: Path, why: str) -> SnapshotError:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file that appears with all of its data, and is on disk when this returns."""
-    make_folder(path.parent)
+    make_folder(path.parent, PRIVATE)
     hidden = path.with_name(f".{path.name}.new")
     with hidden.open("wb") as file:
         file.write(data)
@@ -105,11 +108,11 @@ def put_in_place(hidden: Path, path: Path) -> None:
     flush_folder(path.parent)
 
 
-def make_folder(folder: Path) -> None:
-    """A folder that is there for good when this returns."""
+def make_folder(folder: Path, mode: int = 0o777) -> None:
+    """A folder that is there for good when this returns; those that are made have the mode, as far as may be."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in missing:
+    for path in reversed(missing):
+        path.mkdir(mode, exist_ok=True)
         flush_folder(path.parent)
 
 

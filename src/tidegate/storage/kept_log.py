@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tidegate.storage.kept_file import damaged, flush_folder, flush_to_disk, make_folder, write_whole
+from tidegate.storage.kept_file import PRIVATE, damaged, flush_folder, flush_to_disk, make_folder, write_whole
 from tidegate.storage.signing import check_signature, signature
 
 _SIGNATURE: Final = re.compile(rb"([0-9a-f]{64}) ")
@@ -50,7 +50,7 @@ class KeptLog:
         if not entries:
             return
         is_new = not self.path.exists()
-        make_folder(self.path.parent)
+        make_folder(self.path.parent, PRIVATE)
         with self.path.open("ab") as file:
             if is_new:
                 file.write(self._title)

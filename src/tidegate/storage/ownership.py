@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tidegate.errors import ClosedError, SnapshotError
-from tidegate.storage.kept_file import KeptFile
+from tidegate.storage.kept_file import PRIVATE, KeptFile, make_folder
 
 _BEAT_SECONDS: Final = 2.0
 _SILENT_SECONDS: Final = 30.0
@@ -85,7 +85,7 @@ class Ownership:
 
     def take(self) -> None:
         """Make the checkpoint ours. One that another process runs is refused; from a dead one it is taken over."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder, PRIVATE)
         with self._alone():
             before = _file(self._path).load(_decode)
             if before is not None and before.is_alive(time.time() - self._path.stat().st_mtime):

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from tidegate.engine.messages import Message
 from tidegate.engine.plan import SINKS
-from tidegate.storage.kept_file import KeptFile
+from tidegate.spark.wire.packets import unpack
+from tidegate.spark.wire.plain import decode_messages, encode_messages
+from tidegate.storage.kept_file import PRIVATE, KeptFile, make_folder
 
-SinkRow = tuple[int, bytes]
-"""The grouping key of a row for a sink, and its payload."""
+SinkMessages = list[tuple[int, list[Message]]]
+"""Messages for sinks, with the grouping key of the subtask that they come from."""
 
 _ROW: Final = struct.Struct("<iI")
 
 
-def sink_rows(rows: Any) -> list[SinkRow]:
-    """The packets for sinks among the rows that leave a query in one batch."""
-    return [(row.gid, bytes(row.payload)) for row in rows.collect() if row.stage == SINKS]
+def sink_messages(rows: Any) -> SinkMessages:
+    """The messages for sinks among the rows that leave a query in one batch."""
+    return [(row.gid, unpack(bytes(row.payload))) for row in rows.collect() if row.stage == SINKS]
 
 
 class BatchFolder:
@@ -31,13 +34,13 @@ class BatchFolder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, PRIVATE)
 
     def writer(self) -> Callable[[Any, int], None]:
         """What the query calls for each batch, on the server."""
         return partial(_write, str(self._folder))
 
-    def waiting(self, after: int) -> Iterator[tuple[int, list[SinkRow]]]:
+    def waiting(self, after: int) -> Iterator[tuple[int, SinkMessages]]:
         """The batches behind `after` that are there, in order. Those up to it are removed."""
         for path in sorted(self._folder.glob("*.batch")):
             batch_id = int(path.stem)
@@ -50,17 +53,21 @@ class BatchFolder:
 
 
 def _write(folder: str, rows: Any, batch_id: int) -> None:
-    KeptFile(Path(folder) / f"{batch_id:012d}.batch", "batch").write(_encoded(sink_rows(rows)))
+    KeptFile(Path(folder) / f"{batch_id:012d}.batch", "batch").write(_encoded(sink_messages(rows)))
 
 
-def _encoded(rows: Sequence[SinkRow]) -> bytes:
-    return b"".join(part for gid, payload in rows for part in (_ROW.pack(gid, len(payload)), payload))
+def _encoded(messages: SinkMessages) -> bytes:
+    parts = []
+    for gid, some in messages:
+        data = encode_messages(some)
+        parts += [_ROW.pack(gid, len(data)), data]
+    return b"".join(parts)
 
 
-def _decoded(data: bytes) -> Iterator[SinkRow]:
+def _decoded(data: bytes) -> Iterator[tuple[int, list[Message]]]:
     position = 0
     while position < len(data):
         gid, length = _ROW.unpack_from(data, position)
         position += _ROW.size
-        yield gid, data[position : position + length]
+        yield gid, decode_messages(data[position : position + length])
         position += length

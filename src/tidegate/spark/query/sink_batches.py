@@ -15,10 +15,9 @@ from tidegate.engine.messages import Target
 from tidegate.engine.plan import SINKS
 from tidegate.engine.sinks import Sinks
 from tidegate.errors import ClosedError, SnapshotError
-from tidegate.spark.query.batch_folder import BatchFolder, SinkRow, sink_rows
+from tidegate.spark.query.batch_folder import BatchFolder, SinkMessages, sink_messages
 from tidegate.spark.query.batch_states import BatchStates
 from tidegate.spark.query.compiler import QUERY
-from tidegate.spark.wire.packets import unpack
 
 _INTERRUPT: Final = "py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException"
 """What Spark looks for in the error of a batch function to tell an interrupt from a failure."""
@@ -85,23 +84,23 @@ class SinkBatches:
     def take(self) -> None:
         """Take the batches that a server has written."""
         if self._from_server is not None:
-            for batch_id, rows in self._from_server.waiting(self._states.last_batch):
-                self._write(rows, batch_id)
+            for batch_id, messages in self._from_server.waiting(self._states.last_batch):
+                self._write(messages, batch_id)
 
-    def _collect(self, rows: Any, batch_id: int) -> list[SinkRow]:
+    def _collect(self, rows: Any, batch_id: int) -> SinkMessages:
         """Run the batch. If a stop interrupts it, Spark hears so in few words.
 
         Spark knows an interrupt by a pattern in the message, and long messages overflow its stack.
         """
         self.is_running = True
         try:
-            return sink_rows(rows)
+            return sink_messages(rows)
         except Exception:
             if not self._is_stopping:
                 raise
             raise _stopped(batch_id) from None
 
-    def _write(self, rows: Sequence[SinkRow], batch_id: int) -> None:
+    def _write(self, messages: SinkMessages, batch_id: int) -> None:
         with self._lock:
             if self._is_stopping or not self._is_open:
                 raise _stopped(batch_id)
@@ -112,9 +111,7 @@ class SinkBatches:
             self._check_owner()
             self._sinks.begin_batch(batch)
             self._sinks.process(
-                (Target(SINKS, self._group_keys.index(gid)), message)
-                for gid, payload in rows
-                for message in unpack(payload)
+                (Target(SINKS, self._group_keys.index(gid)), message) for gid, some in messages for message in some
             )
             self._check_owner()
             self._sinks.commit_batch(batch)

@@ -62,8 +62,8 @@ class FileStreamReader(PacketStreamReader):
     def is_limited(self) -> bool:
         return self._config.source.limits != Limits()
 
-    def check(self, start: Positions) -> None:
-        self._files().check(start)
+    def check(self, known: Positions) -> None:
+        self._files().check(known)
 
     def end(self) -> Positions:
         log = self._files()

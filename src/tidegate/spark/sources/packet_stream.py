@@ -23,6 +23,8 @@ Positions = dict[str, int]
 """How far each channel has been read."""
 
 _FORMAT: Final = "tidegate_packets"
+_READER: Final = "reader_secret"
+"""Spark hides the values of options that are named like this: a source may know a password."""
 _NO_LIMIT: Final = 2**31 - 1
 
 
@@ -48,8 +50,8 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def end(self) -> Positions:
         """Behind everything that is there now."""
 
-    def check(self, start: Positions) -> None:
-        """Refuse to go on from positions that are not known here."""
+    def check(self, known: Positions) -> None:
+        """Refuse positions of a batch before, or of one that comes again, that are not known here."""
 
     def facts(self) -> dict[str, Any]:
         """What stands beside the positions of each batch, for whoever reads its offsets."""
@@ -98,6 +100,7 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         self._check_owner()
         self.check_facts(end)
+        self.check(end[self.counts])
         return self.splits(start[self.counts], end[self.counts])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -124,7 +127,7 @@ class PacketStream(DataSource):
 
     def streamReader(self, schema: Any) -> PacketStreamReader:  # noqa: N802
         _end_with_the_query()
-        reader: PacketStreamReader = cloudpickle.loads(base64.b64decode(self.options["reader"]))
+        reader: PacketStreamReader = cloudpickle.loads(base64.b64decode(self.options[_READER]))
         return reader
 
 
@@ -147,4 +150,4 @@ def stream_of(session: SparkSession, reader: PacketStreamReader, guard: Guard | 
     reader.guard = guard
     session.dataSource.register(PacketStream)
     text = base64.b64encode(cloudpickle.dumps(reader)).decode()
-    return session.readStream.format(_FORMAT).option("reader", text).load()
+    return session.readStream.format(_FORMAT).option(_READER, text).load()

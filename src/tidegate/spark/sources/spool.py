@@ -18,7 +18,7 @@ from tidegate.core.state.snapshot import Snapshot
 from tidegate.engine.messages import Message, Target
 from tidegate.errors import SnapshotError, UserCodeError
 from tidegate.spark.wire.packets import Rows, packet_rows
-from tidegate.storage.kept_file import KeptFile
+from tidegate.storage.kept_file import PRIVATE, KeptFile, make_folder
 
 _NAME: Final = re.compile(r"(\d{12})(-noted)?\.spool")
 _FAILURE: Final = "failure"
@@ -39,7 +39,7 @@ class Spool:
         self.folder = folder
         self._group_keys = tuple(group_keys)
         self._lock = threading.Lock()
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, PRIVATE)
         files = spooled(folder)
         self._next = max((number + 1 for number, _ in files), default=0)
         self._last_noted = read_last_noted(files[-1][1]) if files else -1
