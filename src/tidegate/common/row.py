@@ -221,7 +221,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _plain(row: Row) -> list[Any]:
+def _as_plain(row: Row) -> list[Any]:
     return [None if row._fields is None else list(row._fields), row._row_kind.value, encode_values(row._values)]
 
 
@@ -230,4 +230,4 @@ def _of_plain(plain: Sequence[Any]) -> Row:
     return make_row(None if names is None else tuple(names), decode_values(values), RowKind(kind))
 
 
-register_plain(Row, "row", _plain, _of_plain)
+register_plain(Row, "row", _as_plain, _of_plain)
