@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-core test-spark lint format transcripts conformance cluster-test faults \
-	bench bench-micro bench-fixed bench-check compatibility picture check-java oracle oracle-parts oracle-programs clean
+	audit bench bench-micro bench-fixed bench-check compatibility picture check-java oracle oracle-parts oracle-programs clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -54,8 +54,19 @@ conformance: check-java $(READY) ## The long version: every input a batch of its
 cluster-test: check-java $(READY) ## Run a job on a standalone cluster of several worker processes
 	@$(BIN)/python -m pytest -q tests/cluster
 
-faults: check-java $(READY) ## Kill the driver twenty times and compare the output
-	@TIDEGATE_FAULTS=20 $(BIN)/python -m pytest -q tests/faults tests/kafka/test_kafka_kill.py
+faults: check-java $(READY) ## Three hundred faults of all kinds, jobs compared with the answer from their whole input (FAULTS="--seed 1")
+	@$(BIN)/python -m tests.faults.campaign $(FAULTS)
+	@TIDEGATE_FAULTS=5 $(BIN)/python -m pytest -q tests/kafka/test_kafka_kill.py
+
+AUDIT_READY := .venv-audit/.ready
+
+$(AUDIT_READY): constraints.txt
+	@$(PYTHON) -m venv .venv-audit
+	@.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	@touch $@
+
+audit: $(AUDIT_READY) ## Look for known holes in the pinned versions
+	@.venv-audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 lint: $(READY) ## Check style and types
 	@$(BIN)/ruff check .
