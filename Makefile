@@ -66,7 +66,7 @@ $(AUDIT_READY): constraints.txt
 	@touch $@
 
 audit: $(AUDIT_READY) ## Look for known holes in the pinned versions
-	@.venv-audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	@.venv-audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --strict
 
 lint: $(READY) ## Check style and types
 	@$(BIN)/ruff check .

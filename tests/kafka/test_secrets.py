@@ -52,21 +52,20 @@ def test_a_password_stands_nowhere(broker: Broker, tmp_path: Path) -> None:
     send(broker, topic, 0, orders(0, 3))
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "events").mkdir()
-    settings = ["spark.eventLog.enabled=true", f"spark.eventLog.dir=file://{tmp_path}/events"]
-    command = [sys.executable, "-m", "tidegate.cli", "run", "--on", "spark", "--checkpoint", str(tmp_path / "kept")]
-    for setting in settings:
-        command += ["--set", setting]
+    on_spark = ["--on", "spark", "--checkpoint", str(tmp_path / "kept")]
+    on_spark += ["--set", "spark.eventLog.enabled=true", "--set", f"spark.eventLog.dir=file://{tmp_path}/events"]
     where = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
-    for servers in (broker.servers, "127.0.0.1:1"):
+    for name, options in ((topic, on_spark), ("nowhere", ["--on", "local"])):
+        program = [str(tmp_path / "program.py"), "--", broker.servers, name]
         done = subprocess.run(
-            [*command, str(tmp_path / "program.py"), "--", servers, topic],
+            [sys.executable, "-m", "tidegate.cli", "run", *options, *program],
             capture_output=True,
             text=True,
             timeout=300,
             env=where,
         )
-        (tmp_path / f"said {len(servers)}").write_text(done.stdout + done.stderr)
-        assert (done.returncode == 0) == (servers == broker.servers), done.stderr
+        (tmp_path / f"said of {name}").write_text(done.stdout + done.stderr)
+        assert (done.returncode == 0) == (name == topic), done.stderr
     (tmp_path / "program.py").unlink()
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any("events" in path.parts for path in files)

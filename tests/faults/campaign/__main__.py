@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.cluster.standalone import standalone_cluster
 from tests.faults.campaign.episode import Below, Episode
-from tests.faults.campaign.kinds import Kind, SilentError, all_kinds, kill_executor
+from tests.faults.campaign.kinds import NOTHING, Kind, SilentError, all_kinds, kill_executor
 
 PER_EPISODE = 12
 
@@ -39,9 +39,8 @@ def chosen(dice: random.Random, faults: int | None, only: str, below: Below) -> 
     return every
 
 
-def run_episode(folder: Path, seed: str, faults: list[tuple[str, Kind]], below: Below, master: str | None) -> list[str]:
-    """Do this to one job. Returns what is wrong."""
-    episode = Episode(folder, random.Random(seed), below, master)
+def run_episode(episode: Episode, faults: list[tuple[str, Kind]], counted: Counter[str]) -> list[str]:
+    """Do this to one job, and count what happened. Returns what is wrong."""
     done: list[str] = []
     try:
         for name, kind in faults:
@@ -51,9 +50,10 @@ def run_episode(folder: Path, seed: str, faults: list[tuple[str, Kind]], below: 
             except SilentError as error:
                 return [f"{name}: {error}, after {done}"]
             done.append(f"{name}: {told}")
+            counted[name] += not told.startswith(NOTHING)
             sys.stdout.write(f"  {name}: {told} ({time.monotonic() - began:.1f} s)\n")
             sys.stdout.flush()
-            below.reset()
+            episode.below.reset()
         result = episode.finish()
         if result["status"] != "done":
             return [f"the job cannot end: {result}, after {done}"]
@@ -79,8 +79,8 @@ def main() -> None:
     def run(number: int, some: list[tuple[str, Kind]], master: str | None = None) -> None:
         sys.stdout.write(f"job {number}\n")
         folder = root / f"job-{number}"
-        found = run_episode(folder, f"{options.seed} {number}", some, below, master)
-        counted.update(name for name, _ in some)
+        episode = Episode(folder, random.Random(f"{options.seed} {number}"), below, master)
+        found = run_episode(episode, some, counted)
         wrong.extend(f"job {number}: {sentence}" for sentence in found)
         for sentence in found:
             sys.stdout.write(f"WRONG {sentence}\n")

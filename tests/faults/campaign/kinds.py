@@ -22,6 +22,10 @@ _DAEMON: Final = "pyspark.daemon"
 _PLANNER: Final = "python_streaming_source_runner"
 
 
+NOTHING: Final = "nothing to do it to"
+"""The outcome of a fault that did not happen; it does not count."""
+
+
 class SilentError(AssertionError):
     """A fault that was met with something else than an error of ours."""
 
@@ -60,8 +64,10 @@ def kill_process(pattern: str, *, choose_last: bool = False) -> Kind:
         episode.start()
         episode.await_progress(episode.dice.randrange(3))
         found = episode.process.pids(pattern)
-        if found:
-            kill(found[-1 if choose_last else 0])
+        if not found or not episode.process.is_running:
+            episode.process.stop()
+            return f"{NOTHING} ({refused_or_right(episode, episode.process.result())})"
+        kill(found[-1 if choose_last else 0])
         # What has not noticed anything by then has survived.
         result = episode.process.result(3.0)
         if result["status"] == "hangs":
@@ -149,7 +155,7 @@ def damage(pattern: str, way: str) -> Kind:
             episode.run(1)
         paths = sorted(episode.folder.glob(pattern), key=lambda path: path.stat().st_mtime)
         if not paths:
-            return "there was none"
+            return NOTHING
         path = paths[-1] if episode.dice.random() < 0.7 else episode.dice.choice(paths)
         copy = episode.copy_checkpoint("before")
         out = episode.folder / "out-before"
@@ -185,7 +191,7 @@ def two_starters(episode: Episode) -> str:
     was_running = episode.process.is_running
     rival = Process(episode.folder / "rival.log", episode.below)
     try:
-        rival.start(folder=str(episode.folder), stop_after=None, files_at_once=4, numbers=1)
+        rival.start(folder=str(episode.folder), stop_after=None, files_at_once=4, numbers=1, is_last=False)
         result = rival.result()
     finally:
         rival.kill()
@@ -267,13 +273,18 @@ def bad_disk(where: str, **settings: int) -> Kind:
         control.prefix = str(episode.folder / where).encode()
         for name, value in settings.items():
             setattr(control, name, value)
-        time.sleep(episode.dice.uniform(0.2, 2.0))
+        deadline = time.monotonic() + 10.0
+        while control.num_hits == 0 and "delay_micros" not in settings and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(episode.dice.uniform(0.0, 2.0))
+        hits = control.num_hits
         episode.below.reset()
         result = episode.process.result(2.0)
         if result["status"] == "hangs":
             episode.process.stop()
             result = episode.process.result()
-        return refused_or_right(episode, result)
+        told = refused_or_right(episode, result)
+        return told if hits or "delay_micros" in settings else f"{NOTHING} ({told})"
 
     return inject
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ from tidegate.datastream import DEAD_LETTERS, FileSink, OutputTag, Source, Strea
 from tidegate.datastream.connectors.file_system import FileSource
 from tidegate.datastream.window import TumblingEventTimeWindows
 from tidegate.errors import TidegateError
+from tidegate.spark.sources.spool import read_note
 
 SCHEMA = "user string, ts long, amount long"
 FUTURE = OutputTag("future")
@@ -32,18 +34,19 @@ YEAR = 366 * 86_400_000
 
 
 class Numbers(Source):
-    """What the driver feeds: `(n, time)`, slowly. Some are poison, and some claim to be of next year."""
+    """What the driver feeds: `(n, time)`, slowly behind what is `known`. Some are poison, some say it is next year."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, known: int) -> None:
         self._count = count
+        self._known = known
 
     def channels(self) -> Sequence[str]:
         return ("numbers",)
 
     def read(self, channel: str) -> Iterator[tuple[int, int]]:
         for number in range(self._count):
-            if number % 50 == 0:
-                time.sleep(0.02)
+            if number > self._known and number % 100 == 0:
+                time.sleep(0.25)
             yield number, BASE + number * 10 + (2 * YEAR if number % YEAR_AHEAD == YEAR_AHEAD - 1 else 0)
 
 
@@ -54,11 +57,20 @@ def checked(element: tuple[int, int]) -> tuple[int, int, int]:
     return number % 7, at, 1
 
 
-def build(env: StreamExecutionEnvironment, folder: Path, files_at_once: int, numbers: int) -> None:
+def fed_so_far(folder: Path) -> int:
+    """How many numbers the runs before have fed, as far as it can be told."""
+    for path in sorted((folder / "checkpoint" / "spool").glob("*-noted.spool"))[-1:]:
+        with contextlib.suppress(Exception):
+            found = re.search(r'"numbers": \{[^{}]*"position": (\d+)', json.dumps(read_note(path)))
+            return 0 if found is None else int(found[1])
+    return 0
+
+
+def build(env: StreamExecutionEnvironment, folder: Path, files_at_once: int, numbers: int, *, is_last: bool) -> None:
     """Windows on columns over files that workers read; windows by rows over what the driver feeds; four file sinks."""
     out = folder / "out"
     by_column = WatermarkStrategy.for_bounded_out_of_orderness("10 seconds").with_timestamp_column("ts")
-    source = FileSource.json_lines(str(folder / "in"), SCHEMA, max_files_per_batch=files_at_once)
+    source = FileSource.json_lines(str(folder / "in"), SCHEMA, max_files_per_batch=files_at_once, watch=not is_last)
     (
         env.from_source(source, by_column, "files")
         .key_by("user")
@@ -73,7 +85,8 @@ def build(env: StreamExecutionEnvironment, folder: Path, files_at_once: int, num
         .with_timestamp_assigner(lambda element, _: element[1])
         .with_max_future_skew("60 days", side_output=FUTURE)
     )
-    fed = env.from_source(Numbers(numbers), WatermarkStrategy.no_watermarks(), "numbers")
+    known = numbers if is_last else fed_so_far(folder)
+    fed = env.from_source(Numbers(numbers, known), WatermarkStrategy.no_watermarks(), "numbers")
     stamped = fed.assign_timestamps_and_watermarks(by_row)
     stamped.get_side_output(FUTURE).map(list).sink_to(FileSink(out / "future", "json")).uid("future")
     good = stamped.map(checked, on_error="side_output")
@@ -93,14 +106,16 @@ class Victim:
         self._session = None if master is None else _on_cluster(master)
         self._job: Any = None
 
-    def run(self, folder: str, stop_after: int | None, files_at_once: int, numbers: int) -> dict[str, Any]:
-        """One run, to its end, or until so many batches more are committed."""
+    def run(
+        self, folder: str, stop_after: int | None, files_at_once: int, numbers: int, is_last: bool
+    ) -> dict[str, Any]:
+        """One run, until so many batches more are committed; the last one to its end."""
         stopped: list[bool] = []
         try:
             env = StreamExecutionEnvironment.get_execution_environment(
                 self._session, runtime="spark", parallelism=2, checkpoint=f"{folder}/checkpoint"
             )
-            build(env, Path(folder), files_at_once, numbers)
+            build(env, Path(folder), files_at_once, numbers, is_last=is_last)
             self._job = env.execute_async("victim")
             if stop_after is not None:
                 threading.Thread(target=self._stop_after, args=(folder, stop_after, stopped), daemon=True).start()
