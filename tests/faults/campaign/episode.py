@@ -24,7 +24,7 @@ from tests.faults.campaign.victim import BASE, POISON, YEAR, YEAR_AHEAD
 
 PATIENCE: Final = 240.0
 PER_FILE: Final = 60
-NUMBERS: Final = 12_000
+NUMBERS: Final = 20_000
 MINUTE: Final = 60_000
 _ROOT: Final = Path(__file__).parents[3]
 

@@ -30,6 +30,8 @@ FUTURE = OutputTag("future")
 POISON = 97
 YEAR_AHEAD = 1_000
 BASE = 1_767_225_600_000
+LONGEST_RUN = 15.0
+"""Seconds after which a run that waits for batches is stopped in any case."""
 YEAR = 366 * 86_400_000
 
 
@@ -46,7 +48,7 @@ class Numbers(Source):
     def read(self, channel: str) -> Iterator[tuple[int, int]]:
         for number in range(self._count):
             if number > self._known and number % 100 == 0:
-                time.sleep(0.25)
+                time.sleep(0.5)
             yield number, BASE + number * 10 + (2 * YEAR if number % YEAR_AHEAD == YEAR_AHEAD - 1 else 0)
 
 
@@ -137,8 +139,10 @@ class Victim:
     def _stop_after(self, folder: str, batches: int, stopped: list[bool]) -> None:
         commits = Path(folder) / "checkpoint" / "query" / "commits"
         known = {path.name for path in commits.glob("[0-9]*")}
+        deadline = time.monotonic() + LONGEST_RUN
         while self._job is not None:
-            if len({path.name for path in commits.glob("[0-9]*")} - known) >= batches:
+            is_late = time.monotonic() > deadline
+            if is_late or len({path.name for path in commits.glob("[0-9]*")} - known) >= batches:
                 stopped.append(True)
                 self.stop()
                 return
