@@ -30,7 +30,7 @@ FUTURE = OutputTag("future")
 POISON = 97
 YEAR_AHEAD = 1_000
 BASE = 1_767_225_600_000
-LONGEST_RUN = 15.0
+LONGEST_RUN = 30.0
 """Seconds after which a run that waits for batches is stopped in any case."""
 YEAR = 366 * 86_400_000
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from tidegate import errors
@@ -24,7 +26,7 @@ _NOT_THE_USERS = re.compile(
 )
 _FAILURES = (
     (
-        re.compile(r"No space left on device|Disk quota exceeded|Read-only file system"),
+        re.compile(r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error"),
         "a disk that the job writes to cannot take more ({})",
     ),
     (
@@ -72,10 +74,21 @@ def translate(error: BaseException, checkpoint: Path | None = None) -> BaseExcep
             return RuntimeFailedError(
                 f"{sentence.format(_PREFIX.sub('', said[0].strip()))}; {_how_to_go_on(checkpoint)}"
             )
+    if isinstance(error, OSError):
+        return RuntimeFailedError(f"a file of the job cannot be read or written ({text}); {_how_to_go_on(checkpoint)}")
     damage = _translate_checkpoint(text, checkpoint)
     return damage or _with_place(
         UserCodeError(f"the Spark query failed: {_reason(error)}; {_how_to_go_on(checkpoint)}"), text
     )
+
+
+@contextlib.contextmanager
+def told_by_us(checkpoint: Path | None) -> Iterator[None]:
+    """What fails in here of files and connections is told as a failure of Spark's is."""
+    try:
+        yield
+    except OSError as error:
+        raise translate(error, checkpoint) from error
 
 
 def _text(error: BaseException) -> str:

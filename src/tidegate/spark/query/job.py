@@ -25,6 +25,7 @@ from tidegate.engine.plan import Reading
 from tidegate.engine.sinks import Sinks
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.spark.query.compiler import QUERY, SPOOL, compile_plan
+from tidegate.spark.query.errors import told_by_us
 from tidegate.spark.query.feed import POLL_SECONDS, Feed
 from tidegate.spark.query.live_query import LiveQuery
 from tidegate.spark.query.program_file import ProgramFile
@@ -56,9 +57,12 @@ class SparkJob:
         self._folder = Path(options.checkpoint or tempfile.mkdtemp(prefix="tidegate-"))
         self._is_temporary = options.checkpoint is None
         self._ownership = Ownership(self._folder)
-        self._ownership.take()
+        self._recoverable = None if self._is_temporary else self._folder
+        with told_by_us(self._recoverable):
+            self._ownership.take()
         try:
-            self._load_checkpoint()
+            with told_by_us(self._recoverable):
+                self._load_checkpoint()
         except BaseException:
             self._ownership.release()
             raise
@@ -66,7 +70,7 @@ class SparkJob:
         self._has_frames = any(isinstance(node.source, DataFrameSource) for node in self._workers_read)
         for sentence in unheld_alignments(self.plan):
             _LOGGER.warning("%s", sentence)
-        self._query = LiveQuery(self._start_query, None if self._is_temporary else self._folder)
+        self._query = LiveQuery(self._start_query, self._recoverable)
         self._feed = Feed(self.plan, options.job, self._run.run_id, self._write)
         self._is_draining = False
         self._ending = threading.RLock()
@@ -96,11 +100,12 @@ class SparkJob:
         """Run until every source has ended, or until `stop`."""
         feeder = self._feed.feeder(self.spool.note)
         try:
-            self.start()
-            feeder.start()
-            self._read(feeder)
-            if not self._query.is_stopping:
-                self._complete()
+            with told_by_us(self._recoverable):
+                self.start()
+                feeder.start()
+                self._read(feeder)
+                if not self._query.is_stopping:
+                    self._complete()
         finally:
             feeder.stop()
             self.finish()
