@@ -122,6 +122,11 @@ class Feeder:
         for channel in self._channels:
             channel.reader.stop()
 
+    def metrics(self) -> dict[str, list[dict[str, int]]]:
+        """What the sources have counted, by uid."""
+        sources = {channel.source.uid: channel.source.source for channel in self._channels}
+        return {uid: [facts] for uid, source in sources.items() if (facts := source.facts())}
+
     def snapshot(self) -> Snapshot:
         channels: dict[str, dict[str, Any]] = {}
         for channel in self._channels:
@@ -155,11 +160,12 @@ class Feeder:
         target = Target(0, subtask_of_channel(source, name))
         output = OperatorOutput((Carrier(self, target, source.uid, name),))
         context = create_source_context(time_characteristic, output, self._clock, watermark_interval=self._interval)
-        fields = None if saved is None else open_snapshot(saved, "source_channel", 1)
+        fields = None if saved is None else open_snapshot(saved, "source_channel", 2)
         skip = 0
         if fields is not None:
             skip = fields["position"]
             context.restore(fields["context"])
+            source.source.resume(name, fields["source"], skip)
         where = f"{source.name}, channel {name}"
         reader: ChannelReader
         if isinstance(source.source, FunctionSource):
@@ -183,8 +189,9 @@ class _Channel:
     def snapshot(self) -> Snapshot:
         return make_snapshot(
             "source_channel",
-            1,
+            2,
             position=self.reader.position,
+            source=self.source.source.read_state(self.name),
             has_ended=self.reader.has_ended,
             context=self.reader.context.snapshot(),
         )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import enum
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,10 +12,11 @@ import pyarrow as pa
 
 from tidegate.core.source.column_source import ColumnSource, MakeElement
 from tidegate.errors import InvalidValueError
-from tidegate.ingest.file_formats import FileFormat, FilePart
+from tidegate.ingest.changed_files import OnChangedFile
+from tidegate.ingest.file_formats import FileFormat
+from tidegate.ingest.file_reading import FileReadings, ReadableFiles
 
 _HIDDEN: Final = (".", "_")
-_POLL_SECONDS: Final = 0.5
 
 MakeRows = Callable[[Sequence[str]], MakeElement]
 """Takes the names of columns and gives what makes a row of their values."""
@@ -35,42 +35,6 @@ class Limits:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InvalidValueError(f"FileSource: max_{name}_per_batch must be a number from 1 on, got {value!r}")
-
-
-class OnChangedFile(enum.Enum):
-    """What happens to a file that is not as it was when it was found."""
-
-    FAIL = "fail"
-    """The job fails, and says which file it was."""
-    SKIP = "skip"
-    """What changed is not read; it is counted."""
-    READ = "read"
-    """It is read from its beginning, as a new file would be; it is counted."""
-
-    @staticmethod
-    def of(value: str) -> OnChangedFile:
-        try:
-            return OnChangedFile(value)
-        except ValueError:
-            raise InvalidValueError(f"FileSource: on_changed_file is 'fail', 'skip' or 'read', got {value!r}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class FileStamp:
-    """What tells a file from one that has its name and other contents."""
-
-    bytes: int
-    modified: int
-    """In nanoseconds."""
-
-    @staticmethod
-    def of(path: Path) -> FileStamp | None:
-        """That of a file, None if it is not there."""
-        try:
-            found = path.stat()
-        except FileNotFoundError:
-            return None
-        return FileStamp(found.st_size, found.st_mtime_ns)
 
 
 class ColumnFiles(ColumnSource):
@@ -106,6 +70,7 @@ class ColumnFiles(ColumnSource):
         self.schema = file_format.schema([path for _, path in self.files()])
         self.format = file_format.with_schema(self.schema)
         self.channel = channel
+        self._readings = FileReadings()
         self._folders = tuple(sorted({folder for folder, _ in self.files()})) or ("",)
         if channel is not None and self.schema.get_field_index(channel) < 0:
             raise InvalidValueError(
@@ -144,21 +109,35 @@ class ColumnFiles(ColumnSource):
 
     def read(self, channel: str) -> Iterator[Any]:
         """The elements of a channel, for the local runtime."""
-        seen: set[Path] = set()
-        while True:
-            for folder, path in self.files():
-                if path not in seen and (self.channel is not None or folder == channel):
-                    seen.add(path)
-                    for part in self.format.parts(path):
-                        yield from self._rows(part, channel)
-            if self.is_bounded:
-                return
-            time.sleep(_POLL_SECONDS)
+        return self._readings.read(channel, self._files_of(channel))
 
-    def _rows(self, part: FilePart, channel: str) -> Iterator[Any]:
+    def read_state(self, channel: str) -> Any:
+        return self._readings.state(channel)
+
+    def resume(self, channel: str, state: Any, position: int) -> None:
+        self._readings.resume(channel, self._files_of(channel), state, position)
+
+    def facts(self) -> dict[str, int]:
+        return self._readings.facts()
+
+    def _files_of(self, channel: str) -> ReadableFiles:
+        """The files that may hold elements of a channel."""
+
+        def find() -> Iterator[Path]:
+            return (path for folder, path in self.files() if self.channel is not None or folder == channel)
+
+        return ReadableFiles(find, partial(self._rows, channel), self.is_bounded, self.on_changed_file)
+
+    def _rows(self, channel: str, path: Path) -> Iterator[Any]:
+        """The elements of a channel in one file."""
         make = self.make_elements(self.schema.names)
         place = None if self.channel is None else self.schema.get_field_index(self.channel)
-        for batch in self.format.read(part, self.schema.names):
-            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                if place is None or str(values[place]) == channel:
-                    yield make(*values)
+        for part in self.format.parts(path):
+            for batch in self.format.read(part, self.schema.names):
+                for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    if place is None or str(values[place]) == channel:
+                        yield make(*values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was read belongs to the process that reads.
+        return {**self.__dict__, "_readings": FileReadings()}

@@ -100,7 +100,7 @@ class LocalJob:
         self._feeder.wake.set()
 
     def metrics(self) -> dict[str, list[dict[str, int]]]:
-        return self.runner.metrics()
+        return self.runner.metrics() | self._feeder.metrics()
 
     def snapshot(self) -> Snapshot:
         """Everything needed to go on, taken between two batches."""

@@ -200,7 +200,9 @@ class Episode:
             "windows": Counter((*key, len(amounts), sum(amounts)) for key, amounts in windows.items()),
             "future": Counter(future),
             "dead": Counter(dead),
-            "sums": Counter((key, max(times), len(times)) for (key, _), times in sums.items()),
+            "sums": (counts := Counter((key, max(times), len(times)) for (key, _), times in sums.items())),
+            "stored": counts,
+            "appended": counts,
         }
 
     def found(self) -> dict[str, Counter[Any]]:
@@ -218,6 +220,14 @@ class Episode:
             "future": Counter(tuple(json.loads(line)) for line in lines("future")),
             "dead": Counter(int(line) for line in lines("dead")),
             "sums": sums,
+            "stored": Counter(
+                tuple(found) for path in (out / "stored").glob("[0-9]*.json") for found in json.loads(path.read_text())
+            ),
+            "appended": Counter(
+                tuple(json.loads(line))
+                for path in (out / "appended").glob("*")
+                for line in path.read_text().splitlines()
+            ),
         }
 
     def differences(self) -> list[str]:
@@ -228,7 +238,7 @@ class Episode:
             lost, surplus = answer - found[name], found[name] - answer
             if lost:
                 sentences.append(f"{name}: {lost.total()} of {answer.total()} lost, such as {sorted(lost)[:3]}")
-            if surplus:
+            if surplus and name != "appended":
                 sentences.append(f"{name}: {surplus.total()} too many, such as {sorted(surplus)[:3]}")
         return sentences
 

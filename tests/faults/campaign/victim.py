@@ -13,13 +13,24 @@ import re
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from tidegate import agg
 from tidegate.common import WatermarkStrategy
-from tidegate.datastream import DEAD_LETTERS, FileSink, OutputTag, Source, StreamExecutionEnvironment
+from tidegate.core.operator.sink import BatchId
+from tidegate.datastream import (
+    DEAD_LETTERS,
+    FileSink,
+    ForeachBatchSink,
+    OutputTag,
+    Sink,
+    Source,
+    StreamExecutionEnvironment,
+)
 from tidegate.datastream.connectors.file_system import FileSource
 from tidegate.datastream.window import TumblingEventTimeWindows
 from tidegate.errors import TidegateError
@@ -59,6 +70,39 @@ def checked(element: tuple[int, int]) -> tuple[int, int, int]:
     return number % 7, at, 1
 
 
+def store(folder: Path, values: list[Any], batch_id: BatchId) -> None:
+    """What a user writes who wants each batch once: stored under its number, replaced where the number comes again.
+
+    If it comes again as another batch, all from there on is void: the job goes on from an older copy.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    own = folder / f"{batch_id:08d}-{batch_id.token}.json"
+    if not own.exists():
+        for path in folder.glob("*.json"):
+            if int(path.name[:8]) >= batch_id:
+                path.unlink()
+    hidden = folder / f".{own.name}"
+    hidden.write_text(json.dumps([list(value.values()) for value in values]))
+    hidden.rename(own)
+
+
+class AppendingSink(Sink):
+    """What a user writes who does not think of batches: all arrives, and after a crash some of it twice."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lines: list[str] = []
+
+    def write(self, value: Any, context: Any) -> None:
+        self._lines.append(json.dumps(list(value.values())))
+
+    def flush(self) -> None:
+        lines, self._lines = self._lines, []
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if lines:
+            (self._folder / uuid.uuid4().hex).write_text("\n".join(lines))
+
+
 def fed_so_far(folder: Path) -> int:
     """How many numbers the runs before have fed, as far as it can be told."""
     for path in sorted((folder / "checkpoint" / "spool").glob("*-noted.spool"))[-1:]:
@@ -93,14 +137,15 @@ def build(env: StreamExecutionEnvironment, folder: Path, files_at_once: int, num
     stamped.get_side_output(FUTURE).map(list).sink_to(FileSink(out / "future", "json")).uid("future")
     good = stamped.map(checked, on_error="side_output")
     good.get_side_output(DEAD_LETTERS).map(lambda letter: letter.value[0]).sink_to(FileSink(out / "dead")).uid("dead")
-    (
+    sums = (
         good.key_by(lambda element: element[0])
         .window(TumblingEventTimeWindows.of("500 ms"))
         .reduce(lambda a, b: (a[0], max(a[1], b[1]), a[2] + b[2]))
         .map(lambda found: {"key": found[0], "last": found[1], "count": found[2]})
-        .sink_to(FileSink(out / "sums", "csv", bucket=lambda found: f"key={found['key']}"))
-        .uid("sums")
     )
+    sums.sink_to(FileSink(out / "sums", "csv", bucket=lambda found: f"key={found['key']}")).uid("sums")
+    sums.sink_to(ForeachBatchSink(partial(store, out / "stored"))).uid("stored")
+    sums.sink_to(AppendingSink(out / "appended")).uid("appended")
 
 
 class Victim:

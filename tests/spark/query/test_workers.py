@@ -92,4 +92,4 @@ def test_another_failure_of_a_worker_is_told_in_one_sentence() -> None:
 
     with pytest.raises(UserCodeError) as caught:
         check(OneWorker(fail))
-    assert str(caught.value) == "the Spark query failed: OSError: no space left"
+    assert str(caught.value).startswith("the Spark query failed: OSError: no space left; ")

@@ -53,6 +53,17 @@ class Source(ABC):
         """The source as it is read in so many subtasks: one that is a function has an instance in each."""
         return self
 
+    def read_state(self, channel: str) -> Any:
+        """What a position in a channel depends on, as plain data: it is saved with the position."""
+        return None
+
+    def resume(self, channel: str, state: Any, position: int) -> None:
+        """Called before `read` when a run goes on: refuse what was read to be other than it was, or make up for it."""
+
+    def facts(self) -> dict[str, int]:
+        """What the source has counted, for the metrics of the job."""
+        return {}
+
     @abstractmethod
     def read(self, channel: str) -> Iterator[Any]:
         """The elements of one channel, in order, from the beginning."""

@@ -9,6 +9,7 @@ import lzma
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
@@ -18,6 +19,7 @@ from tidegate.datastream.connectors._local_paths import as_local_path
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
 from tidegate.ingest.column_files import ColumnFiles, Limits
 from tidegate.ingest.file_formats import Csv, JsonLines, Parquet
+from tidegate.ingest.file_reading import FileReadings, ReadableFiles
 from tidegate.ingest.schemas import as_arrow_schema
 
 _OPENERS: Final[Mapping[str, Callable[[Path], Any]]] = {
@@ -87,12 +89,14 @@ class FileSource(Source):
 
     The files of a folder, and of the folders in it, are read one after the other in the order of their names; hidden
     ones, whose names begin with a dot or an underscore, are left out. Files that end in .gz, .bz2 or .xz are unpacked.
-    After a restart from a checkpoint reading goes on where it stopped, if no file came in front of that place.
+    After a restart from a checkpoint reading goes on where it stopped; a file that changed after it was read, or while
+    it was, is an error.
     """
 
     def __init__(self, stream_format: StreamFormat, paths: Sequence[Path]) -> None:
         self._format = stream_format
         self._paths = {str(path): path for path in paths}
+        self._readings = FileReadings()
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
@@ -117,9 +121,8 @@ class FileSource(Source):
         """Parquet files of a folder. Elements are rows; `watch` waits for more files.
 
         The files of each sub-folder are a channel, or the rows of each value of the column `channel`. On Spark the
-        workers read them, and windows with `agg` start where they are read; a file that changes after it was found is
-        an error there, with `on_changed_file="skip"` the change is left out, with `"read"` the file is read again. The
-        local runtime does not notice such changes.
+        workers read them, and windows with `agg` start where they are read. A file that changes after it was found is
+        an error; with `on_changed_file="skip"` the change is left out, with `"read"` the file is read again.
         """
         limits = Limits(max_files_per_batch, max_rows_per_batch, max_bytes_per_batch)
         return ColumnFiles(
@@ -188,10 +191,21 @@ class FileSource(Source):
         return tuple(self._paths)
 
     def read(self, channel: str) -> Iterator[Any]:
-        for file in _files(self._paths[channel]):
-            opener = _OPENERS.get(file.suffix.lower())
-            with file.open("rb") if opener is None else opener(file) as stream:
-                yield from self._format.read(stream)
+        return self._readings.read(channel, self._files_of(channel))
+
+    def read_state(self, channel: str) -> Any:
+        return self._readings.state(channel)
+
+    def resume(self, channel: str, state: Any, position: int) -> None:
+        self._readings.resume(channel, self._files_of(channel), state, position)
+
+    def _files_of(self, channel: str) -> ReadableFiles:
+        return ReadableFiles(partial(_files, self._paths[channel]), self._elements)
+
+    def _elements(self, file: Path) -> Iterator[Any]:
+        opener = _OPENERS.get(file.suffix.lower())
+        with file.open("rb") if opener is None else opener(file) as stream:
+            yield from self._format.read(stream)
 
 
 class FileSourceBuilder:

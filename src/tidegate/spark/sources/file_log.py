@@ -12,8 +12,9 @@ from typing import Any
 from tidegate.core.time.millis import MIN_TIME, check_timestamp
 from tidegate.core.watermark.alignment import AlignmentParameters, channels_to_read
 from tidegate.core.watermark.timestamps import to_millis
-from tidegate.errors import InvalidValueError, SnapshotError
-from tidegate.ingest.column_files import ColumnFiles, FileStamp, Limits, OnChangedFile
+from tidegate.errors import SnapshotError
+from tidegate.ingest.changed_files import FileStamp, OnChangedFile, changed_file, renamed_file
+from tidegate.ingest.column_files import ColumnFiles, Limits
 from tidegate.spark.sources.packet_stream import Positions
 from tidegate.storage.kept_file import damaged
 from tidegate.storage.kept_log import KeptLog
@@ -39,17 +40,6 @@ class FoundFile:
     @property
     def stamp(self) -> FileStamp:
         return FileStamp(self.bytes, self.modified)
-
-
-def changed_file(path: str, before: FileStamp, after: FileStamp | None) -> InvalidValueError:
-    """The error for a file that is not as it was when it was found."""
-    what = "is gone" if after is None else f"has {after.bytes} bytes and had {before.bytes}"
-    if after is not None and after.bytes == before.bytes:
-        what = "was written again"
-    return InvalidValueError(
-        f"FileSource: {path} {what} since it was found, so what was read of it cannot be told from what was not; files "
-        'must appear whole and stay as they are: put it back, or say on_changed_file="skip" or "read"'
-    )
 
 
 def _in_turn(channels: Mapping[str, int], start: Mapping[str, int]) -> list[str]:
@@ -132,10 +122,7 @@ class FileLog:
         if known is None or self._source.on_changed_file is not OnChangedFile.FAIL:
             return
         if known.stamp == FileStamp(status.st_size, status.st_mtime_ns) and not Path(known.path).exists():
-            raise InvalidValueError(
-                f"FileSource: {known.path} was renamed to {path} and would be read twice; give it its name back, or "
-                'say on_changed_file="read" if it is to be read again'
-            )
+            raise renamed_file(known.path, path)
 
     def end(self) -> Positions:
         """Behind everything that was found."""

@@ -16,9 +16,10 @@ from tidegate.core.watermark.alignment import AlignmentParameters
 from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.engine.plan import PhysicalPlan, PlannedSource
 from tidegate.errors import UnsupportedError
-from tidegate.ingest.column_files import ColumnFiles, FileStamp, Limits, OnChangedFile
+from tidegate.ingest.changed_files import FileStamp, OnChangedFile, changed_file
+from tidegate.ingest.column_files import ColumnFiles, Limits
 from tidegate.ingest.file_formats import FilePart
-from tidegate.spark.sources.file_log import FileLog, FoundFile, changed_file
+from tidegate.spark.sources.file_log import FileLog, FoundFile
 from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
 from tidegate.spark.sources.records import PacketMaker, column_intake, find_alignment, log_path, placed, record_intake
 

@@ -1,0 +1,175 @@
+"""How the local runtime reads a channel of files: which files it has begun, in which order, and as what.
+
+A position counts elements from the beginning. It means something only while the files before it are those that were
+read: so what was read is remembered with it, and looked at before reading goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import repeat
+from pathlib import Path
+from typing import Any, Final
+
+from tidegate.ingest.changed_files import FileStamp, OnChangedFile, changed_file, renamed_file
+
+_POLL_SECONDS: Final = 0.5
+
+
+@dataclass(slots=True)
+class _BegunFile:
+    """A file that was begun, as it was then; `count` is how many elements it gave, None while it is read."""
+
+    path: str
+    bytes: int
+    modified: int
+    inode: int
+    count: int | None = None
+
+    @property
+    def stamp(self) -> FileStamp:
+        return FileStamp(self.bytes, self.modified)
+
+
+@dataclass(slots=True)
+class ReadableFiles:
+    """The files of a channel: those that are there in order, the elements of one, and what the source was told."""
+
+    find: Callable[[], Iterable[Path]]
+    rows: Callable[[Path], Iterator[Any]]
+    is_bounded: bool = True
+    on_changed_file: OnChangedFile = OnChangedFile.FAIL
+
+
+class FileReading:
+    """Reads the files of one channel, in the order in which they are found. `state` is of a run before."""
+
+    def __init__(self, files: ReadableFiles, state: list[dict[str, Any]] | None = None, skip: int = 0) -> None:
+        """`skip` is how many elements were read before: they come again as anything, and are not looked at."""
+        self._files = files
+        self._begun = [_BegunFile(**entry) for entry in state or ()]
+        self._by_path: dict[str, _BegunFile] = {}
+        self._by_inode: dict[int, _BegunFile] = {}
+        self._skip = skip
+        self._ignored: dict[str, FileStamp | None] = {}
+        self._num_read_again = 0
+
+    @property
+    def num_changed(self) -> int:
+        """How many changes of files were left out, or read again."""
+        return len(self._ignored) + self._num_read_again
+
+    def state(self) -> list[dict[str, Any]]:
+        return [asdict(file) for file in self._begun]
+
+    def read(self) -> Iterator[Any]:
+        """The elements from the beginning; those that were read before as anything."""
+        yield from self._read_before()
+        while True:
+            for path in self._files.find():
+                if self._is_to_be_read(path):
+                    yield from self._read_file(path)
+            if self._files.is_bounded:
+                return
+            time.sleep(_POLL_SECONDS)
+
+    def _read_before(self) -> Iterator[Any]:
+        """What was read before the restart, and the rest of the file in which it ended."""
+        begun, self._begun = self._begun, []
+        left = self._skip
+        for file in begun:
+            if left <= 0:
+                # It was begun, and nothing of it counted.
+                return
+            if file.count is not None and file.count <= left:
+                self._remember(file)
+                left -= file.count
+                yield from repeat(None, file.count)
+                continue
+            yield from self._read_rest(file, left)
+            left = 0
+
+    def _read_rest(self, file: _BegunFile, count: int) -> Iterator[Any]:
+        """The file in which reading had stopped, behind so many of its elements."""
+        path = Path(file.path)
+        if FileStamp.of(path) == file.stamp:
+            yield from self._read_file(path)
+            return
+        yield from repeat(None, count)
+        self._remember(replace(file, count=count))
+        if not self._is_to_be_read(path, must_be_there=True):
+            return
+        yield from self._read_file(path)
+
+    def _read_file(self, path: Path) -> Iterator[Any]:
+        stamp = FileStamp.of(path)
+        if stamp is None:
+            return
+        file = _BegunFile(str(path), stamp.bytes, stamp.modified, path.stat().st_ino)
+        self._remember(file)
+        count = 0
+        for element in self._files.rows(path):
+            count += 1
+            yield element
+        after = FileStamp.of(path)
+        if after is not None and after != stamp and self._files.on_changed_file is OnChangedFile.FAIL:
+            raise changed_file(str(path), stamp, after)
+        file.count = count
+
+    def _remember(self, file: _BegunFile) -> None:
+        self._begun.append(file)
+        self._by_path[file.path] = file
+        self._by_inode[file.inode] = file
+
+    def _refuse_renamed(self, path: Path, stamp: FileStamp | None) -> None:
+        """A file that was read under another name would be read twice."""
+        if stamp is None or self._files.on_changed_file is not OnChangedFile.FAIL:
+            return
+        known = self._by_inode.get(path.stat().st_ino)
+        if known is not None and known.stamp == stamp and not Path(known.path).exists():
+            raise renamed_file(known.path, path)
+
+    def _is_to_be_read(self, path: Path, *, must_be_there: bool = False) -> bool:
+        """Whether a file is new, or has changed and is to be read again."""
+        known = self._by_path.get(str(path))
+        stamp = FileStamp.of(path)
+        if known is None:
+            self._refuse_renamed(path, stamp)
+            return True
+        if stamp == known.stamp or (stamp is None and not must_be_there) or self._ignored.get(known.path) == stamp:
+            return False
+        match self._files.on_changed_file:
+            case OnChangedFile.FAIL:
+                raise changed_file(known.path, known.stamp, stamp)
+            case OnChangedFile.SKIP:
+                self._ignored[known.path] = stamp
+                return False
+            case OnChangedFile.READ:
+                self._num_read_again += 1
+                return stamp is not None
+
+
+class FileReadings:
+    """The readings of all channels of a source: begun anew by each `read`, unless a run goes on."""
+
+    def __init__(self) -> None:
+        self._resumed: dict[str, FileReading] = {}
+        self._readings: dict[str, FileReading] = {}
+
+    def resume(self, channel: str, files: ReadableFiles, state: Any, position: int) -> None:
+        self._resumed[channel] = FileReading(files, state, position)
+
+    def read(self, channel: str, files: ReadableFiles) -> Iterator[Any]:
+        reading = self._resumed.pop(channel) if channel in self._resumed else FileReading(files)
+        self._readings[channel] = reading
+        return reading.read()
+
+    def state(self, channel: str) -> Any:
+        reading = self._readings.get(channel)
+        return None if reading is None else reading.state()
+
+    def facts(self) -> dict[str, int]:
+        changed = sum(reading.num_changed for reading in self._readings.values())
+        return {"num_changed_files": changed} if changed else {}
