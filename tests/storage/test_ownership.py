@@ -97,3 +97,12 @@ def test_an_owner_gives_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         owner._stopped.wait(0.01)
     assert (tmp_path / "owner.json").stat().st_mtime > 0
     owner.release()
+
+
+def test_one_of_this_process_that_could_not_say_that_it_let_go_is_no_owner(tmp_path: Path) -> None:
+    first = taken(tmp_path)
+    # Its file cannot be removed, as on a disk that is read-only by now.
+    kept = (tmp_path / "owner.json").read_bytes()
+    first.release()
+    (tmp_path / "owner.json").write_bytes(kept)
+    taken(tmp_path).release()

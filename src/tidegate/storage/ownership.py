@@ -18,6 +18,8 @@ from typing import Any, Final
 from tidegate.errors import ClosedError, SnapshotError
 from tidegate.storage.kept_file import PRIVATE, KeptFile, make_folder
 
+_HELD: Final[set[str]] = set()
+"""The tokens of owners in this process."""
 _BEAT_SECONDS: Final = 2.0
 _SILENT_SECONDS: Final = 30.0
 """After so long without a sign an owner on another machine is taken for dead."""
@@ -39,6 +41,9 @@ class Owner:
         return Owner(uuid.uuid4().hex, socket.gethostname(), pid, _start_of(pid))
 
     def is_alive(self, silent_seconds: float) -> bool:
+        if self.host == socket.gethostname() and self.pid == os.getpid():
+            # One of this process that has let go may not have been able to say so: a disk may be full.
+            return self.token in _HELD
         if self.host == socket.gethostname():
             return _start_of(self.pid) == self.started
         return silent_seconds < _SILENT_SECONDS
@@ -95,6 +100,7 @@ class Ownership:
                 )
             _file(self._path).write(json.dumps(asdict(self._owner)).encode())
         self._is_taken = True
+        _HELD.add(self._owner.token)
         self._stopped.clear()
         threading.Thread(target=self._beat, name="tidegate owner", daemon=True).start()
 
@@ -103,6 +109,7 @@ class Ownership:
         self._stopped.set()
         if not self._is_taken:
             return
+        _HELD.discard(self._owner.token)
         with contextlib.suppress(OSError, SnapshotError), self._alone():
             current = _file(self._path).load(_decode)
             if current is not None and current.token == self._owner.token:

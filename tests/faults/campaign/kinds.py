@@ -62,7 +62,7 @@ def kill_process(pattern: str, *, choose_last: bool = False) -> Kind:
 
     def inject(episode: Episode) -> str:
         episode.start()
-        episode.await_progress(episode.dice.randrange(3))
+        episode.await_progress(episode.dice.randrange(1, 4))
         found = episode.process.pids(pattern)
         if not found or not episode.process.is_running:
             episode.process.stop()
