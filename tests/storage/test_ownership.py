@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -76,9 +77,13 @@ def test_who_has_lost_a_checkpoint_is_told_by_whom(tmp_path: Path, monkeypatch: 
 
 
 def test_a_number_that_another_process_has_now_is_not_taken_for_the_owner(tmp_path: Path) -> None:
-    owner = Owner.new()
-    assert owner.is_alive(0.0)
-    assert not replace(owner, started="long ago").is_alive(0.0)
+    with in_another_process(tmp_path, "time.sleep(60)") as process:
+        try:
+            owner = Owner("token", socket.gethostname(), process.pid, ownership._start_of(process.pid))
+            assert owner.is_alive(0.0)
+            assert not replace(owner, started="long ago").is_alive(0.0)
+        finally:
+            process.kill()
 
 
 def test_an_owner_on_another_machine_lives_as_long_as_it_gives_a_sign(monkeypatch: pytest.MonkeyPatch) -> None:

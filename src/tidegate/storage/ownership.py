@@ -41,11 +41,10 @@ class Owner:
         return Owner(uuid.uuid4().hex, socket.gethostname(), pid, _start_of(pid))
 
     def is_alive(self, silent_seconds: float) -> bool:
-        if self.host == socket.gethostname() and self.pid == os.getpid():
-            # One of this process that has let go may not have been able to say so: a disk may be full.
-            return self.token in _HELD
         if self.host == socket.gethostname():
-            return _start_of(self.pid) == self.started
+            # One of this process that has let go may not have been able to say so: a disk may be full.
+            has_let_go = self.pid == os.getpid() and self.token not in _HELD
+            return not has_let_go and _start_of(self.pid) == self.started
         return silent_seconds < _SILENT_SECONDS
 
     def __str__(self) -> str:

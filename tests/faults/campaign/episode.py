@@ -89,7 +89,8 @@ class Process:
             start_new_session=True,
         )
         self._answers: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         self._tell({"master": master})
 
     def start(self, **arguments: Any) -> None:
@@ -114,7 +115,9 @@ class Process:
 
     def pids(self, pattern: str) -> list[int]:
         """The processes of this session whose command holds the pattern."""
-        listed = subprocess.run(["ps", "-A", "-o", "pid=,sess=,args="], capture_output=True, text=True, check=True)
+        listed = subprocess.run(
+            ["ps", "-A", "-ww", "-o", "pid=,sess=,args="], capture_output=True, text=True, check=True
+        )
         rows = (line.split(None, 2) for line in listed.stdout.splitlines())
         return [int(pid) for pid, session, command in rows if int(session) == self._process.pid and pattern in command]
 
@@ -125,7 +128,11 @@ class Process:
                 kill(pid)
         kill(self._process.pid)
         self._process.wait()
-        self._log.close()
+        self._listener.join()
+        for pipe in (self._process.stdin, self._process.stdout, self._log):
+            assert pipe is not None
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
 
     def _tell(self, command: dict[str, Any]) -> None:
         assert self._process.stdin is not None
@@ -225,7 +232,7 @@ class Episode:
             ),
             "appended": Counter(
                 tuple(json.loads(line))
-                for path in (out / "appended").glob("*")
+                for path in (out / "appended").glob("[0-9a-f]*")
                 for line in path.read_text().splitlines()
             ),
         }

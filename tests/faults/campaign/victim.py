@@ -35,6 +35,7 @@ from tidegate.datastream.connectors.file_system import FileSource
 from tidegate.datastream.window import TumblingEventTimeWindows
 from tidegate.errors import TidegateError
 from tidegate.spark.sources.spool import read_note
+from tidegate.storage.kept_file import write_whole
 
 SCHEMA = "user string, ts long, amount long"
 FUTURE = OutputTag("future")
@@ -75,15 +76,12 @@ def store(folder: Path, values: list[Any], batch_id: BatchId) -> None:
 
     If it comes again as another batch, all from there on is void: the job goes on from an older copy.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     own = folder / f"{batch_id:08d}-{batch_id.token}.json"
     if not own.exists():
         for path in folder.glob("*.json"):
             if int(path.name[:8]) >= batch_id:
                 path.unlink()
-    hidden = folder / f".{own.name}"
-    hidden.write_text(json.dumps([list(value.values()) for value in values]))
-    hidden.rename(own)
+    write_whole(own, json.dumps([list(value.values()) for value in values]).encode())
 
 
 class AppendingSink(Sink):
@@ -98,9 +96,8 @@ class AppendingSink(Sink):
 
     def flush(self) -> None:
         lines, self._lines = self._lines, []
-        self._folder.mkdir(parents=True, exist_ok=True)
         if lines:
-            (self._folder / uuid.uuid4().hex).write_text("\n".join(lines))
+            write_whole(self._folder / uuid.uuid4().hex, "\n".join(lines).encode())
 
 
 def fed_so_far(folder: Path) -> int:
