@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +34,8 @@ class Owner:
     pid: int
     started: str
     """When the process started, in the words of its system: another process may get the same number later."""
+    is_stopping: bool = False
+    """Whether it has been told to stop: then nothing new is begun."""
 
     @staticmethod
     def new() -> Owner:
@@ -58,7 +60,8 @@ class Guard:
     path: str
     token: str
 
-    def check(self) -> None:
+    def check(self) -> Owner:
+        """The owner, if it still is the one; an error if not."""
         owner = _file(Path(self.path)).load(_decode)
         folder = Path(self.path).parent
         if owner is None:
@@ -71,6 +74,7 @@ class Guard:
                 f"the checkpoint {folder} was taken over by {owner}: this one commits nothing more; what it had not "
                 "committed is done by its new owner"
             )
+        return owner
 
 
 class Ownership:
@@ -102,6 +106,12 @@ class Ownership:
         _HELD.add(self._owner.token)
         self._stopped.clear()
         threading.Thread(target=self._beat, name="tidegate owner", daemon=True).start()
+
+    def stop_soon(self) -> None:
+        """Let whoever asks the guard know that nothing new is to be begun."""
+        with contextlib.suppress(OSError, ClosedError, SnapshotError), self._alone():
+            self.guard.check()
+            _file(self._path).write(json.dumps(asdict(replace(self._owner, is_stopping=True))).encode())
 
     def release(self) -> None:
         """The run is over: whoever comes next need not wait."""

@@ -318,27 +318,27 @@ def power_loss(episode: Episode) -> str:
 
 def all_kinds(*, has_below: bool, has_cluster: bool) -> Iterator[tuple[str, Kind, int]]:
     """Every kind with its name and how often it comes in a campaign of about three hundred."""
-    yield "kill -9 of the driver and all of its processes", kill_driver, 24
-    yield "kill -9 of the JVM", kill_process(_JVM), 12
-    yield "kill -9 of a Python worker", kill_process(_DAEMON, choose_last=True), 24
-    yield "kill -9 of a Python daemon", kill_process(_DAEMON), 10
-    yield "kill -9 of the planner", kill_process(_PLANNER), 16
+    yield "kill -9 of the driver and all of its processes", kill_driver, 10
+    yield "kill -9 of the JVM", kill_process(_JVM), 6
+    yield "kill -9 of a Python worker", kill_process(_DAEMON, choose_last=True), 16
+    yield "kill -9 of a Python daemon", kill_process(_DAEMON), 8
+    yield "kill -9 of the planner", kill_process(_PLANNER), 12
     for name, pattern in CHECKPOINT_FILES.items():
         for way in WAYS:
-            yield f"{name} {way}", damage(pattern, way), 2
-    yield "an older copy of the checkpoint", older_copy, 10
-    yield "two starters", two_starters, 8
+            yield f"{name} {way}", damage(pattern, way), 4
+    yield "an older copy of the checkpoint", older_copy, 6
+    yield "two starters", two_starters, 6
     for change in CHANGES:
-        yield f"input file {change}", changed_file(change), 5
+        yield f"input file {change}", changed_file(change), 3
     if has_below:
         for where in ("checkpoint", "out"):
-            yield f"disk full below {where}", bad_disk(where, write_error=errno.ENOSPC), 8
-            yield f"read-only below {where}", bad_disk(where, create_error=errno.EROFS), 8
-            yield f"slow disk below {where}", bad_disk(where, delay_micros=2_000), 3
-        yield "a sink that fails in write", bad_disk("out", write_error=errno.EIO), 8
-        yield "a sink that fails in commit", bad_disk("out", create_error=errno.EIO), 8
-        yield "the clock a day back", clock_jump(-86_400), 5
-        yield "the clock a day ahead", clock_jump(86_400), 5
-        yield "power cut", power_loss, 20
+            yield f"disk full below {where}", bad_disk(where, write_error=errno.ENOSPC), 4
+            yield f"read-only below {where}", bad_disk(where, create_error=errno.EROFS), 4
+            yield f"slow disk below {where}", bad_disk(where, delay_micros=2_000), 2
+        yield "a sink that fails in write", bad_disk("out", write_error=errno.EIO), 4
+        yield "a sink that fails in commit", bad_disk("out", create_error=errno.EIO), 4
+        yield "the clock a day back", clock_jump(-86_400), 3
+        yield "the clock a day ahead", clock_jump(86_400), 3
+        yield "power cut", power_loss, 10
     if has_cluster:
         yield "kill -9 of an executor", kill_executor, 10

@@ -87,9 +87,12 @@ class SparkJob:
             self.sinks,
             self._group_keys,
             self._folder,
-            check_owner=self._ownership.guard.check,
+            check_owner=self._check_owner,
             on_commit=self._program.confirm,
         )
+
+    def _check_owner(self) -> None:
+        self._ownership.guard.check()
 
     @property
     def last_progress(self) -> Any:
@@ -139,6 +142,7 @@ class SparkJob:
         """
         with self._ending:
             self._query.is_stopping = True
+            self._ownership.stop_soon()
             try:
                 self._await(lambda: self._query.is_idle, _GRACE_SECONDS)
                 if self._query.is_idle:

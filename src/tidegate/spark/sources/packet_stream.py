@@ -36,6 +36,8 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     counts: ClassVar[str]
     """What positions count: their name in the checkpoint."""
+    rests_at_stop: ClassVar[bool] = True
+    """Whether nothing more is planned when the job stops, so that it comes to rest."""
 
     def __init__(self) -> None:
         self.guard: Guard | None = None
@@ -86,7 +88,8 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ends_with_target = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        self._check_owner()
+        if self._is_stopping() and self.rests_at_stop:
+            return start
         self.check_facts(start)
         if self._target is None:
             self.check(start[self.counts])
@@ -98,7 +101,7 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {self.counts: positions, **self.facts()}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        self._check_owner()
+        self._is_stopping()
         self.check_facts(end)
         self.check(end[self.counts])
         return self.splits(start[self.counts], end[self.counts])
@@ -107,12 +110,12 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.packets(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        self._check_owner()
+        self._is_stopping()
         self.done(end[self.counts])
 
-    def _check_owner(self) -> None:
-        if self.guard is not None:
-            self.guard.check()
+    def _is_stopping(self) -> bool:
+        """Whether the job stops. If the checkpoint is another's by now it is an error."""
+        return self.guard is not None and self.guard.check().is_stopping
 
 
 class PacketStream(DataSource):

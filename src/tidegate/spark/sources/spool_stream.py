@@ -59,6 +59,7 @@ class SpoolStreamReader(PacketStreamReader):
     """
 
     counts = "spool"
+    rests_at_stop = False
 
     def __init__(self, folder: str | None, tasks: int, subtasks: Mapping[str, int]) -> None:
         """Without a folder nothing is fed, and nothing can be. `subtasks` are those of the program, by uid."""
