@@ -325,7 +325,7 @@ def all_kinds(*, has_below: bool, has_cluster: bool) -> Iterator[tuple[str, Kind
     yield "kill -9 of the planner", kill_process(_PLANNER), 12
     for name, pattern in CHECKPOINT_FILES.items():
         for way in WAYS:
-            yield f"{name} {way}", damage(pattern, way), 4
+            yield f"{name} {way}", damage(pattern, way), 5
     yield "an older copy of the checkpoint", older_copy, 6
     yield "two starters", two_starters, 6
     for change in CHANGES:
