@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.faults.campaign.__main__ import run_episode
-from tests.faults.campaign.episode import Below, Episode
+from tests.faults.campaign.episode import Below, Episode, Victims
 from tests.faults.campaign.kinds import all_kinds
 
 pytestmark = pytest.mark.spark
@@ -25,5 +25,9 @@ def test_a_job_that_is_killed_cut_off_and_restored_from_a_copy_gives_the_answer_
     below = Below(tmp_path / "below")
     kinds = all_kinds(has_below=below.is_there, has_cluster=False)
     faults = [(name, kind) for name, kind, _ in kinds if name.startswith(KINDS)]
-    episode = Episode(tmp_path / "job", random.Random(seed), below)
-    assert run_episode(episode, faults, Counter()) == [], f"TIDEGATE_SEED={seed}"
+    victims = Victims(tmp_path, below)
+    try:
+        episode = Episode(tmp_path / "job", random.Random(seed), victims)
+        assert run_episode(episode, faults, Counter()) == [], f"TIDEGATE_SEED={seed}"
+    finally:
+        victims.forget()

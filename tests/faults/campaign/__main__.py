@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.cluster.standalone import standalone_cluster
-from tests.faults.campaign.episode import Below, Episode
+from tests.faults.campaign.episode import Below, Episode, Victims
 from tests.faults.campaign.kinds import NOTHING, Kind, SilentError, all_kinds, kill_executor
 
 PER_EPISODE = 12
@@ -42,24 +42,23 @@ def chosen(dice: random.Random, faults: int | None, only: str, below: Below) -> 
 def run_episode(episode: Episode, faults: list[tuple[str, Kind]], counted: Counter[str]) -> list[str]:
     """Do this to one job, and count what happened. Returns what is wrong."""
     done: list[str] = []
-    try:
-        for name, kind in faults:
-            began = time.monotonic()
-            try:
-                told = kind(episode)
-            except SilentError as error:
-                return [f"{name}: {error}, after {done}"]
-            done.append(f"{name}: {told}")
-            counted[name] += not told.startswith(NOTHING)
-            sys.stdout.write(f"  {name}: {told} ({time.monotonic() - began:.1f} s)\n")
-            sys.stdout.flush()
+    for name, kind in faults:
+        began = time.monotonic()
+        try:
+            told = kind(episode)
+        except SilentError as error:
             episode.below.reset()
-        result = episode.finish()
-        if result["status"] != "done":
-            return [f"the job cannot end: {result}, after {done}"]
-        return [f"{difference}, after {done}" for difference in episode.differences()]
-    finally:
-        episode.forget_process()
+            episode.forget_process()
+            return [f"{name}: {error}, after {done}"]
+        done.append(f"{name}: {told}")
+        counted[name] += not told.startswith(NOTHING)
+        sys.stdout.write(f"  {name}: {told} ({time.monotonic() - began:.1f} s)\n")
+        sys.stdout.flush()
+        episode.below.reset()
+    result = episode.finish()
+    if result["status"] != "done":
+        return [f"the job cannot end: {result}, after {done}"]
+    return [f"{difference}, after {done}" for difference in episode.differences()]
 
 
 def main() -> None:
@@ -76,10 +75,10 @@ def main() -> None:
     counted: Counter[str] = Counter()
     wrong: list[str] = []
 
-    def run(number: int, some: list[tuple[str, Kind]], master: str | None = None) -> None:
+    def run(number: int, some: list[tuple[str, Kind]], victims: Victims) -> None:
         sys.stdout.write(f"job {number}\n")
         folder = root / f"job-{number}"
-        episode = Episode(folder, random.Random(f"{options.seed} {number}"), below, master)
+        episode = Episode(folder, random.Random(f"{options.seed} {number}"), victims)
         found = run_episode(episode, some, counted)
         wrong.extend(f"job {number}: {sentence}" for sentence in found)
         for sentence in found:
@@ -88,11 +87,19 @@ def main() -> None:
             shutil.rmtree(folder)
 
     starts = range(0, len(faults), PER_EPISODE)
-    for number, start in enumerate(starts):
-        run(number, faults[start : start + PER_EPISODE])
+    victims = Victims(root, below)
+    try:
+        for number, start in enumerate(starts):
+            run(number, faults[start : start + PER_EPISODE], victims)
+    finally:
+        victims.forget()
     if not options.no_cluster and options.faults is None and options.only in "kill -9 of an executor":
         with standalone_cluster(root / "cluster") as master:
-            run(len(starts), [("kill -9 of an executor", kill_executor)] * 10, master)
+            victims = Victims(root / "cluster", below, master)
+            try:
+                run(len(starts), [("kill -9 of an executor", kill_executor)] * 10, victims)
+            finally:
+                victims.forget()
     for name, count in sorted(counted.items()):
         sys.stdout.write(f"{count:4d}  {name}\n")
     sys.stdout.write(

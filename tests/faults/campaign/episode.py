@@ -154,15 +154,37 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+class Victims:
+    """The process that runs the jobs, one after the other, and the next one when it was killed."""
+
+    def __init__(self, folder: Path, below: Below, master: str | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.below = below
+        self._log = folder / "log"
+        self._master = master
+        self._process: Process | None = None
+
+    @property
+    def process(self) -> Process:
+        if self._process is None:
+            self._process = Process(self._log, self.below, self._master)
+        return self._process
+
+    def forget(self) -> None:
+        """Kill it, with all that belongs to it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+
 class Episode:
     """A folder with input, checkpoint and output; `dice` decides what is not said."""
 
-    def __init__(self, folder: Path, dice: random.Random, below: Below, master: str | None = None) -> None:
+    def __init__(self, folder: Path, dice: random.Random, victims: Victims) -> None:
         self.folder = folder
         self.dice = dice
-        self.below = below
-        self._master = master
-        self._process: Process | None = None
+        self.below = victims.below
+        self._victims = victims
         self.checkpoint = folder / "checkpoint"
         self.query = self.checkpoint / "query"
         self.records: list[list[dict[str, Any]]] = []
@@ -253,9 +275,7 @@ class Episode:
 
     @property
     def process(self) -> Process:
-        if self._process is None:
-            self._process = Process(self.folder / "log", self.below, self._master)
-        return self._process
+        return self._victims.process
 
     def start(self, stop_after: int | None = None, *, files_at_once: int = 1, is_last: bool = False) -> None:
         """Start a run, which has more to read than the runs before."""
@@ -287,9 +307,7 @@ class Episode:
         return self.settled(self.process.result())
 
     def forget_process(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process = None
+        self._victims.forget()
 
     def commits(self) -> set[str]:
         return {path.name for path in (self.query / "commits").glob("[0-9]*")}
