@@ -56,9 +56,40 @@ def changed_file(path: str, before: FileStamp, after: FileStamp | None) -> Inval
     )
 
 
-def renamed_file(before: str, after: Path) -> InvalidValueError:
-    """The error for a file that is known by another name."""
-    return InvalidValueError(
-        f"FileSource: {before} was renamed to {after} and would be read twice; give it its name back, or say "
-        'on_changed_file="read" if it is to be read again'
-    )
+class Changes:
+    """What a source does about files that have changed, and how often it has come to that."""
+
+    def __init__(self, rule: OnChangedFile) -> None:
+        self._rule = rule
+        self._ignored: dict[str, FileStamp | None] = {}
+        self._num_read_again = 0
+
+    @property
+    def count(self) -> int:
+        """How many changes were left out, or are read again."""
+        return len(self._ignored) + self._num_read_again
+
+    def is_to_be_read_again(self, path: str, before: FileStamp, after: FileStamp | None) -> bool:
+        """A file is not as it was: whether it is to be read from its beginning."""
+        if path in self._ignored and self._ignored[path] == after:
+            return False
+        match self._rule:
+            case OnChangedFile.FAIL:
+                raise changed_file(path, before, after)
+            case OnChangedFile.SKIP:
+                self._ignored[path] = after
+                return False
+            case OnChangedFile.READ:
+                return after is not None
+
+    def refuse_renamed(self, before: str, stamp: FileStamp, path: Path) -> None:
+        """A file that was known under another name, as which it is no longer there, would be read twice."""
+        is_the_same = stamp == FileStamp.of(path) and not Path(before).exists()
+        if is_the_same and self._rule is OnChangedFile.FAIL:
+            raise InvalidValueError(
+                f"FileSource: {before} was renamed to {path} and would be read twice; give it its name back, or say "
+                'on_changed_file="read" if it is to be read again'
+            )
+
+    def note_read_again(self) -> None:
+        self._num_read_again += 1

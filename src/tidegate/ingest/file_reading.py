@@ -13,7 +13,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
-from tidegate.ingest.changed_files import FileStamp, OnChangedFile, changed_file, renamed_file
+from tidegate.ingest.changed_files import Changes, FileStamp, OnChangedFile, changed_file
 
 _POLL_SECONDS: Final = 0.5
 
@@ -53,13 +53,12 @@ class FileReading:
         self._by_path: dict[str, _BegunFile] = {}
         self._by_inode: dict[int, _BegunFile] = {}
         self._skip = skip
-        self._ignored: dict[str, FileStamp | None] = {}
-        self._num_read_again = 0
+        self._changes = Changes(files.on_changed_file)
 
     @property
     def num_changed(self) -> int:
         """How many changes of files were left out, or read again."""
-        return len(self._ignored) + self._num_read_again
+        return self._changes.count
 
     def state(self) -> list[dict[str, Any]]:
         return [asdict(file) for file in self._begun]
@@ -123,32 +122,21 @@ class FileReading:
         self._by_path[file.path] = file
         self._by_inode[file.inode] = file
 
-    def _refuse_renamed(self, path: Path, stamp: FileStamp | None) -> None:
-        """A file that was read under another name would be read twice."""
-        if stamp is None or self._files.on_changed_file is not OnChangedFile.FAIL:
-            return
-        known = self._by_inode.get(path.stat().st_ino)
-        if known is not None and known.stamp == stamp and not Path(known.path).exists():
-            raise renamed_file(known.path, path)
-
     def _is_to_be_read(self, path: Path, *, must_be_there: bool = False) -> bool:
         """Whether a file is new, or has changed and is to be read again."""
         known = self._by_path.get(str(path))
         stamp = FileStamp.of(path)
         if known is None:
-            self._refuse_renamed(path, stamp)
+            namesake = None if stamp is None else self._by_inode.get(path.stat().st_ino)
+            if namesake is not None:
+                self._changes.refuse_renamed(namesake.path, namesake.stamp, path)
             return True
-        if stamp == known.stamp or (stamp is None and not must_be_there) or self._ignored.get(known.path) == stamp:
+        if stamp == known.stamp or (stamp is None and not must_be_there):
             return False
-        match self._files.on_changed_file:
-            case OnChangedFile.FAIL:
-                raise changed_file(known.path, known.stamp, stamp)
-            case OnChangedFile.SKIP:
-                self._ignored[known.path] = stamp
-                return False
-            case OnChangedFile.READ:
-                self._num_read_again += 1
-                return stamp is not None
+        is_read_again = self._changes.is_to_be_read_again(known.path, known.stamp, stamp)
+        if is_read_again:
+            self._changes.note_read_again()
+        return is_read_again
 
 
 class FileReadings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +12,7 @@ from tidegate.core.time.millis import MIN_TIME, check_timestamp
 from tidegate.core.watermark.alignment import AlignmentParameters, channels_to_read
 from tidegate.core.watermark.timestamps import to_millis
 from tidegate.errors import SnapshotError
-from tidegate.ingest.changed_files import FileStamp, OnChangedFile, changed_file, renamed_file
+from tidegate.ingest.changed_files import Changes, FileStamp
 from tidegate.ingest.column_files import ColumnFiles, Limits
 from tidegate.spark.sources.packet_stream import Positions
 from tidegate.storage.kept_file import damaged
@@ -62,8 +61,7 @@ class FileLog:
         self._time_column = time_column
         self._numbers: dict[str, tuple[str, int]] = {}
         self._by_inode: dict[int, FoundFile] = {}
-        self._ignored: dict[str, FileStamp] = {}
-        self._num_found_again = 0
+        self._changes = Changes(source.on_changed_file)
         self._unwritten: list[FoundFile] = []
         self.files: dict[str, list[FoundFile]] = defaultdict(list)
         for entry in self._log.read():
@@ -83,10 +81,13 @@ class FileLog:
             status = path.stat()
             stamp = FileStamp(status.st_size, status.st_mtime_ns)
             known = self._known(str(path))
-            if known is not None and (known.stamp == stamp or not self._is_to_be_read_again(known, stamp)):
+            if known is not None and known.stamp == stamp:
                 continue
-            if known is None:
-                self._refuse_renamed(path, status)
+            if known is not None and not self._changes.is_to_be_read_again(known.path, known.stamp, stamp):
+                continue
+            namesake = self._by_inode.get(status.st_ino) if known is None else None
+            if namesake is not None:
+                self._changes.refuse_renamed(namesake.path, namesake.stamp, path)
             number = counts.setdefault(channel, 0)
             counts[channel] += 1
             found.append(FoundFile(channel, number, str(path), stamp.bytes, stamp.modified, status.st_ino))
@@ -97,32 +98,11 @@ class FileLog:
     @property
     def num_changed(self) -> int:
         """How many changes of files were left out, or read again."""
-        return len(self._ignored) + self._num_found_again
+        return self._changes.count
 
     def _known(self, path: str) -> FoundFile | None:
         numbered = self._numbers.get(path)
         return None if numbered is None else self.files[numbered[0]][numbered[1]]
-
-    def _is_to_be_read_again(self, known: FoundFile, stamp: FileStamp) -> bool:
-        """A file is not as it was when it was found: what the source does about that."""
-        if self._ignored.get(known.path) == stamp:
-            return False
-        match self._source.on_changed_file:
-            case OnChangedFile.FAIL:
-                raise changed_file(known.path, known.stamp, stamp)
-            case OnChangedFile.SKIP:
-                self._ignored[known.path] = stamp
-                return False
-            case OnChangedFile.READ:
-                return True
-
-    def _refuse_renamed(self, path: Path, status: os.stat_result) -> None:
-        """A file that was known under another name would be read twice."""
-        known = self._by_inode.get(status.st_ino)
-        if known is None or self._source.on_changed_file is not OnChangedFile.FAIL:
-            return
-        if known.stamp == FileStamp(status.st_size, status.st_mtime_ns) and not Path(known.path).exists():
-            raise renamed_file(known.path, path)
 
     def end(self) -> Positions:
         """Behind everything that was found."""
@@ -220,7 +200,8 @@ class FileLog:
             raise damaged(self._log.path, f"file {len(files)} of {file.channel or 'the folder'} is missing")
         files[file.number : file.number + 1] = [file]
         numbered = (file.channel, file.number)
-        self._num_found_again += self._numbers.get(file.path, numbered) != numbered
+        if self._numbers.get(file.path, numbered) != numbered:
+            self._changes.note_read_again()
         self._numbers[file.path] = numbered
         self._by_inode[file.inode] = file
 
