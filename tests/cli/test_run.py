@@ -102,6 +102,14 @@ def test_checkpoint_that_is_a_file_is_refused(program: WriteProgram, capsys: pyt
     assert "is a file; give a folder" in capsys.readouterr().err
 
 
+def test_program_that_runs_nothing_is_told_so(program: WriteProgram, capsys: pytest.CaptureFixture[str]) -> None:
+    path = program("import tidegate")
+    assert call(["run", str(path), "--on", "local"]) == 0
+    assert capsys.readouterr().err == (
+        f"note: {path} never called execute(), so nothing ran; end it with env.execute()\n"
+    )
+
+
 def test_failing_program_is_told_with_its_line(program: WriteProgram, capsys: pytest.CaptureFixture[str]) -> None:
     path = program("def f():\n    return 1 // 0\nf()\n")
     assert call(["run", str(path), "--on", "local"]) == 1

@@ -53,3 +53,16 @@ def intercepted(intercept: Intercept, intercept_frame: InterceptFrame | None = N
     finally:
         StreamExecutionEnvironment._client = make_client  # type: ignore[method-assign]
         StreamExecutionEnvironment._frame = make_frame  # type: ignore[method-assign]
+
+
+@contextmanager
+def counting_jobs() -> Iterator[Callable[[], int]]:
+    """Gives how many jobs and DataFrames programs have made since this is open."""
+    made: list[Intercepted] = []
+
+    def count(make: MakeJob, job: Intercepted) -> Any:
+        made.append(job)
+        return make()
+
+    with intercepted(count, count):
+        yield lambda: len(made)

@@ -13,7 +13,8 @@ from typing import Annotated, Final
 
 import typer
 
-from tidegate.cli.failures import Debug, MisuseError, reports_errors
+from tidegate.cli.failures import Debug, MisuseError, reports_errors, say
+from tidegate.cli.interception import counting_jobs
 from tidegate.cli.live import live_table
 from tidegate.cli.program import ProgramArguments, ProgramPath, check_file, environment, run_program
 
@@ -66,8 +67,10 @@ def run(
     if not debug:
         # It writes a traceback for every call that fails, and for one that a stop interrupts; errors are told once.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    with environment(variables), live_table():
+    with environment(variables), live_table(), counting_jobs() as count:
         run_program(file, arguments or ())
+    if not count():
+        say(f"note: {file} never called execute(), so nothing ran; end it with env.execute()")
 
 
 def parse_settings(settings: list[str] | tuple[str, ...]) -> dict[str, str]:

@@ -73,7 +73,7 @@ class StreamGraph:
 def default_name(node: Node) -> str:
     function = getattr(node.spec, "function", None) if isinstance(node, OperatorNode) else None
     given = getattr(function, "__name__", None) or type(function).__name__
-    is_ours = type(function).__module__.startswith("tidegate.core")
+    is_ours = type(function).__module__.partition(".")[0] == "tidegate"
     if function is None or is_ours or given in {"<lambda>", "NoneType"}:
         return node.kind
     return f"{node.kind} {given}"

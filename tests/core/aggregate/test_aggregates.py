@@ -111,3 +111,8 @@ def test_no_aggregate_at_all_is_refused() -> None:
 def test_what_is_no_aggregate_is_refused() -> None:
     with pytest.raises(InvalidTypeError, match=r"agg\(total=...\): expected an aggregate such as agg.count"):
         CombinedAggregate({"total": "sum"})  # type: ignore[dict-item]
+
+
+def test_a_sum_of_texts_is_refused() -> None:
+    with pytest.raises(InvalidTypeError, match=r"agg\.sum\('n'\): '5' is a text, and texts are not added; make it a"):
+        result(agg.sum("n"), [{"n": "5"}])

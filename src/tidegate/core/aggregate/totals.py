@@ -15,6 +15,7 @@ from tidegate.core.aggregate.aggregate import Aggregate, OverField
 from tidegate.core.columnar.column_types import can_be_added, can_be_compared, is_number
 from tidegate.core.columnar.parts import Moments, Part, Total
 from tidegate.core.function.fields import Field, get_field
+from tidegate.errors import InvalidTypeError
 
 __all__ = ["count", "max", "mean", "min", "stddev", "sum"]
 
@@ -55,6 +56,14 @@ def count(field: Field | None = None) -> Aggregate:
 
 class Sum(OverField):
     __slots__ = ()
+
+    def _first(self, item: Any) -> Any:
+        if isinstance(item, str):
+            raise InvalidTypeError(
+                f"agg.sum({self.field!r}): {item!r} is a text, and texts are not added; make it a number before, with "
+                "map, or declare the column as one"
+            )
+        return item
 
     def _both(self, left: Any, right: Any) -> Any:
         return left + right
