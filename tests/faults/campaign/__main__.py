@@ -12,8 +12,11 @@ import random
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.cluster.standalone import standalone_cluster
@@ -21,6 +24,7 @@ from tests.faults.campaign.episode import Below, Episode, Victims
 from tests.faults.campaign.kinds import NOTHING, Kind, SilentError, all_kinds, kill_executor
 
 PER_EPISODE = 12
+EXECUTORS = 10
 
 
 def chosen(dice: random.Random, faults: int | None, only: str, below: Below) -> list[tuple[str, Kind]]:
@@ -61,45 +65,73 @@ def run_episode(episode: Episode, faults: list[tuple[str, Kind]], counted: Count
     return [f"{difference}, after {done}" for difference in episode.differences()]
 
 
+class Campaign:
+    """Jobs one after the other, and some at once: what was done to them, and what is wrong."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self._root = root
+        self._seed = seed
+        self._lock = threading.Lock()
+        self.counted: Counter[str] = Counter()
+        self.wrong: list[str] = []
+
+    def run(self, number: int, faults: list[tuple[str, Kind]], victims: Victims) -> None:
+        folder = self._root / f"job-{number}"
+        counted: Counter[str] = Counter()
+        found = run_episode(Episode(folder, random.Random(f"{self._seed} {number}"), victims), faults, counted)
+        with self._lock:
+            self.counted += counted
+            self.wrong += [f"job {number}: {sentence}" for sentence in found]
+        sys.stdout.write("".join([f"WRONG {sentence}\n" for sentence in found]) or f"job {number} is right\n")
+        if not found:
+            shutil.rmtree(folder)
+
+    def run_all(self, faults: list[tuple[str, Kind]], at_once: int, below: Sequence[Below]) -> None:
+        """Share the jobs out among so many processes."""
+        jobs = [faults[start : start + PER_EPISODE] for start in range(0, len(faults), PER_EPISODE)]
+        waiting = list(enumerate(jobs))
+
+        def work(index: int) -> None:
+            victims = Victims(self._root / f"victims-{index}", below[index])
+            try:
+                while True:
+                    with self._lock:
+                        if not waiting:
+                            return
+                        number, some = waiting.pop(0)
+                    self.run(number, some, victims)
+            finally:
+                victims.forget()
+
+        with ThreadPoolExecutor(at_once) as pool:
+            list(pool.map(work, range(at_once)))
+
+    def run_on_cluster(self, below: Below) -> None:
+        with standalone_cluster(self._root / "cluster") as master:
+            victims = Victims(self._root / "cluster", below, master)
+            try:
+                self.run(-1, [("kill -9 of an executor", kill_executor)] * EXECUTORS, victims)
+            finally:
+                victims.forget()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, help="how many; without it as many as the kinds ask for")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     parser.add_argument("--only", default="", help="kinds whose name holds this text")
+    parser.add_argument("--at-once", type=int, default=2, help="how many jobs run at once")
     parser.add_argument("--no-cluster", action="store_true", help="leave out what needs a standalone cluster")
     options = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="tidegate-faults-"))
-    below = Below(root)
-    faults = chosen(random.Random(options.seed), options.faults, options.only, below)
+    below = [Below(root / f"below-{index}") for index in range(options.at_once)]
+    faults = chosen(random.Random(options.seed), options.faults, options.only, below[0])
     sys.stdout.write(f"seed {options.seed}: {len(faults)} faults\n")
-    counted: Counter[str] = Counter()
-    wrong: list[str] = []
-
-    def run(number: int, some: list[tuple[str, Kind]], victims: Victims) -> None:
-        sys.stdout.write(f"job {number}\n")
-        folder = root / f"job-{number}"
-        episode = Episode(folder, random.Random(f"{options.seed} {number}"), victims)
-        found = run_episode(episode, some, counted)
-        wrong.extend(f"job {number}: {sentence}" for sentence in found)
-        for sentence in found:
-            sys.stdout.write(f"WRONG {sentence}\n")
-        if not found:
-            shutil.rmtree(folder)
-
-    starts = range(0, len(faults), PER_EPISODE)
-    victims = Victims(root, below)
-    try:
-        for number, start in enumerate(starts):
-            run(number, faults[start : start + PER_EPISODE], victims)
-    finally:
-        victims.forget()
+    campaign = Campaign(root, options.seed)
+    campaign.run_all(faults, options.at_once, below)
     if not options.no_cluster and options.faults is None and options.only in "kill -9 of an executor":
-        with standalone_cluster(root / "cluster") as master:
-            victims = Victims(root / "cluster", below, master)
-            try:
-                run(len(starts), [("kill -9 of an executor", kill_executor)] * 10, victims)
-            finally:
-                victims.forget()
+        campaign.run_on_cluster(below[0])
+    counted, wrong = campaign.counted, campaign.wrong
     for name, count in sorted(counted.items()):
         sys.stdout.write(f"{count:4d}  {name}\n")
     sys.stdout.write(
