@@ -21,7 +21,7 @@ class Files:
     def __init__(self, folder: Path, name: str = "job/sink") -> None:
         names = PartNames(folder, suffix=".txt")
         self.writer = PartWriter(names, name)
-        self.committer = PartCommitter(names, name, name)
+        self.committer = PartCommitter(names, name, [name])
         self.committer.open()
 
     def write(self, batch_id: int, *texts: str, bucket: str = "", token: str = "") -> None:
@@ -247,4 +247,21 @@ def test_of_two_copies_of_a_job_only_the_last_to_open_commits(tmp_path: Path) ->
     first.write(1, "b", token="1")
     with pytest.raises(ClosedError, match="another run of this job, from another copy of its checkpoint"):
         first.commit()
+    assert visible(tmp_path) == ["a"]
+
+
+def test_a_sink_that_opens_leaves_alone_what_another_has_committed_and_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sinks of one job write to one folder; a crash comes between the journal of the second and its files."""
+    Files(tmp_path, "job/one")
+    crashed = Files(tmp_path, "job/two")
+    crashed.write(0, "a")
+    with monkeypatch.context() as patch:
+        crash_at_rename(patch, 1)
+        with pytest.raises(CrashError):
+            crashed.commit()
+    assert visible(tmp_path) == []
+    Files(tmp_path, "job/one")
+    Files(tmp_path, "job/two")
     assert visible(tmp_path) == ["a"]

@@ -27,7 +27,7 @@ class FileWriter(SinkWriter):
         self._parts: PartWriter | None = None
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        self._parts = PartWriter(self._names, runtime_context.get_job_id())
+        self._parts = PartWriter(self._names, runtime_context.get_operator_unique_id())
 
     def write(self, value: Any, context: SinkContext) -> None:
         parts = self._opened()
@@ -68,8 +68,8 @@ class FileCommitter(Sink):
 
     def open(self, runtime_context: Any) -> None:
         if self._parts is None:
-            writer = runtime_context.get_operator_unique_id()
-            self._parts = PartCommitter(self._names, writer, runtime_context.get_job_id())
+            sink = runtime_context.get_operator_unique_id()
+            self._parts = PartCommitter(self._names, sink, runtime_context.get_input_unique_ids())
             self._parts.open()
 
     def begin_batch(self, batch_id: BatchId) -> None:

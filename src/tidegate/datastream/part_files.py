@@ -62,17 +62,17 @@ class PartNames:
                 "prefix must not be empty nor begin with a dot or an underscore, for readers skip such files"
             )
 
-    def hidden(self, job: str) -> str:
-        """A new name for a file that grows; `job` says whose it is, if it may have to be found again."""
-        return f".{self.prefix}-{_token(job)}-{uuid.uuid4().hex}.inprogress"
+    def hidden(self, writer: str) -> str:
+        """A new name for a file that grows; `writer` says whose it is, if it may have to be found again."""
+        return f".{self.prefix}-{_token(writer)}-{uuid.uuid4().hex}.inprogress"
 
-    def left_behind(self, job: str) -> Iterator[Path]:
-        """Files that a job has let grow and that are not in place."""
-        return self.folder.rglob(f".{self.prefix}-{_token(job)}-*.inprogress") if job else iter(())
+    def left_behind(self, writer: str) -> Iterator[Path]:
+        """Files that a writer has let grow and that are not in place."""
+        return self.folder.rglob(f".{self.prefix}-{_token(writer)}-*.inprogress") if writer else iter(())
 
-    def stem(self, writer: str) -> str:
+    def stem(self, sink: str) -> str:
         """How the names of all files of a sink begin."""
-        return f"{self.prefix}-{_token(writer)}"
+        return f"{self.prefix}-{_token(sink)}"
 
 
 def _token(name: str) -> str:
@@ -90,9 +90,10 @@ class PartFile(NamedTuple):
 class PartWriter:
     """Lets files grow, one in each bucket, until the batch is complete."""
 
-    def __init__(self, names: PartNames, job: str) -> None:
+    def __init__(self, names: PartNames, writer: str = "") -> None:
+        """`writer` names it among all that write to the folder, the same after a restart."""
         self._names = names
-        self._job = job
+        self._writer = writer
         self._files: dict[str, tuple[Path, IO[bytes]]] = {}
 
     def file(self, bucket: str = "") -> IO[bytes]:
@@ -105,7 +106,7 @@ class PartWriter:
             if not folder.is_relative_to(root.resolve()):
                 raise InvalidValueError(f"the bucket {bucket!r} leads out of {root}; name a folder inside it")
             make_folder(folder)
-            path = folder / self._names.hidden(self._job)
+            path = folder / self._names.hidden(self._writer)
             known = self._files[bucket] = (path, path.open("wb"))
         return known[1]
 
@@ -129,8 +130,8 @@ class PartWriter:
 class PartCommitter:
     """Gives files their names when their batch is complete.
 
-    `writer` names the sink among all that write to the folder, and must be the same after a restart; if it is empty
-    the sink is a new one each time. `job` is the job whose writers let the files grow.
+    `sink` names the sink among all that write to the folder, and must be the same after a restart; if it is empty the
+    sink is a new one each time. `writers` are the names of those that let its files grow.
 
     A batch that was committed and comes again is not put in place again: it is known by what it was made of, not by
     its number. If a number comes again with another batch, its job goes on from an older copy of its checkpoint: what
@@ -138,10 +139,10 @@ class PartCommitter:
     that still runs, from another copy, commits nothing more.
     """
 
-    def __init__(self, names: PartNames, writer: str = "", job: str = "") -> None:
+    def __init__(self, names: PartNames, sink: str = "", writers: Sequence[str] = ()) -> None:
         self._names = names
-        self._job = job
-        self._stem = names.stem(writer)
+        self._writers = tuple(writers)
+        self._stem = names.stem(sink)
         self._number = re.compile(re.escape(self._stem) + r"-(\d{8,})-\d+")
         self._journal = KeptFile(names.folder / f".{self._stem}.journal", "file_sink_journal", 2)
         self._owner = uuid.uuid4().hex
@@ -157,8 +158,9 @@ class PartCommitter:
         if entry is not None:
             self._last = BatchId(entry["batch"], entry["token"])
             self._put_in_place(entry["files"])
-        for left in self._names.left_behind(self._job):
-            left.unlink(missing_ok=True)
+        for writer in self._writers:
+            for left in self._names.left_behind(writer):
+                left.unlink(missing_ok=True)
         self._write_journal([])
 
     def begin(self, batch: BatchId) -> None:

@@ -62,6 +62,11 @@ class SubtaskFunctions:
         return iter(self._homes.items())
 
 
+def unique_id(job_id: str, uid: str) -> str:
+    """Names an operator among those of all jobs, the same after a restart; empty where a restart is a new job."""
+    return f"{job_id}/{uid}" if job_id else ""
+
+
 def copy_for_subtask(value: Any, subtask: int) -> Any:
     """What subtask `subtask` has of something that all subtasks of one process are given.
 

@@ -20,7 +20,7 @@ from tidegate.engine.channels import (
     expected_channels_in,
     possible_channels,
 )
-from tidegate.engine.functions import copy_for_subtask
+from tidegate.engine.functions import copy_for_subtask, unique_id
 from tidegate.engine.messages import Element, Joined, Message, Moved, Order, OrderedMessage, Report, Results, Target
 from tidegate.engine.order import place_of
 from tidegate.engine.plan import PhysicalPlan, PlannedSink, PlannedTask
@@ -111,17 +111,23 @@ class _Sink:
     def __init__(self, node: PlannedSink, plan: PhysicalPlan, clock: Clock, job_id: str) -> None:
         self.uid = node.uid
         self._is_shared = node.spec.is_shared
-        unique_id = f"{job_id}/{node.uid}" if job_id else ""
+        (edges,) = node.inputs
+        inputs = tuple(unique_id(job_id, plan.by_number[edge.source].uid) for edge in edges)
         count = 1 if self._is_shared else node.parallelism
         self.instances: list[_SinkInstance] = []
         for subtask in range(count):
             spec: SinkSpec = copy_for_subtask(node.spec, subtask)
-            operator = SinkOperator(spec.sink, unique_id)
+            operator = SinkOperator(spec.sink)
             context = OperatorContext(
-                node.name, OperatorOutput(), clock, subtask=subtask, parallelism=count, job_id=job_id
+                node.name,
+                OperatorOutput(),
+                clock,
+                subtask=subtask,
+                parallelism=count,
+                unique_id=unique_id(job_id, node.uid),
+                input_ids=inputs,
             )
             operator.setup(context)
-            (edges,) = node.inputs
             channels = expected_channels(edges, plan) if self._is_shared else expected_channels_in(edges, plan, subtask)
             valve = ChannelValve(channels)
             self.instances.append(_SinkInstance(operator, valve, plan, possible_channels(edges, plan)))

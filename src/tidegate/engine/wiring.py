@@ -15,7 +15,7 @@ from tidegate.core.time.millis import Clock
 from tidegate.core.watermark.records import Progress, Watermark, WatermarkStatus
 from tidegate.engine.channels import channel_name, expected_channels, possible_channels, source_channel, subtask_channel
 from tidegate.engine.exchange import Carrier, Exchange, Sender, SinkCarrier
-from tidegate.engine.functions import FunctionHome, SubtaskFunctions
+from tidegate.engine.functions import FunctionHome, SubtaskFunctions, unique_id
 from tidegate.engine.messages import Joined, Target
 from tidegate.engine.plan import (
     Chained,
@@ -249,7 +249,7 @@ class Wiring:
             parallelism=node.parallelism,
             metrics=metrics,
             job_parameters=self._plan.job_parameters,
-            job_id=surroundings.job_id,
+            unique_id=unique_id(surroundings.job_id, node.uid),
             channel=channel,
             real_clock=surroundings.real_clock,
             is_restart=surroundings.is_restart,

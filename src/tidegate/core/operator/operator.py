@@ -50,8 +50,10 @@ class OperatorContext:
     attempt: str = ""
     """Names the run that stores blobs, where others that are lost may have stored their own before."""
     job_parameters: Mapping[str, str] = field(default_factory=dict)
-    job_id: str = ""
-    """Names the job, the same after a restart; empty where a restart is a new job."""
+    unique_id: str = ""
+    """Names the operator among those of all jobs, the same after a restart; empty where a restart is a new job."""
+    input_ids: tuple[str, ...] = ()
+    """The same of those that it reads from, for a sink."""
     channel: str = ""
     """The channel that an operator of a chain runs for, as its runtime names it."""
     real_clock: Clock | None = None
@@ -150,7 +152,8 @@ class Operator(ABC):
             metrics,
             backend,
             context.job_parameters,
-            context.job_id,
+            context.unique_id,
+            context.input_ids,
         )
 
     def open_function(self, function: Any, backend: KeyedStateBackend | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegate.core.operator.metric_group import MetricGroup
@@ -69,14 +69,16 @@ class RuntimeContext(KeyedStateStore):
         metrics: MetricGroup,
         backend: KeyedStateBackend | None = None,
         job_parameters: Mapping[str, str] | None = None,
-        job_id: str = "",
+        unique_id: str = "",
+        input_ids: Sequence[str] = (),
     ) -> None:
         super().__init__(backend, name)
         self._subtask = subtask
         self._parallelism = parallelism
         self._metrics = metrics
         self._job_parameters = dict(job_parameters or {})
-        self._job_id = job_id
+        self._unique_id = unique_id
+        self._input_ids = tuple(input_ids)
 
     def get_task_name(self) -> str:
         return self._name
@@ -96,9 +98,13 @@ class RuntimeContext(KeyedStateStore):
     def get_attempt_number(self) -> int:
         return 0
 
-    def get_job_id(self) -> str:
-        """Names the job, the same after a restart; empty where a restart is a new job."""
-        return self._job_id
+    def get_operator_unique_id(self) -> str:
+        """Names the operator among those of all jobs, the same after a restart; empty where a restart is a new job."""
+        return self._unique_id
+
+    def get_input_unique_ids(self) -> tuple[str, ...]:
+        """The names of the operators that a sink reads from, in the same way."""
+        return self._input_ids
 
     def get_job_parameter(self, key: str, default_value: str) -> str:
         return self._job_parameters.get(key, default_value)

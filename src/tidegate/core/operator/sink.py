@@ -9,8 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from tidegate.core.function.functions import check_methods
 from tidegate.core.operator.function_life import close_function, open_function
-from tidegate.core.operator.operator import ChainOperator, OperatorContext
-from tidegate.core.operator.runtime_context import RuntimeContext
+from tidegate.core.operator.operator import ChainOperator
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.time.millis import MIN_TIME
 from tidegate.core.watermark.records import Watermark
@@ -39,25 +38,6 @@ class SinkContext(NamedTuple):
 
     def timestamp(self) -> int | None:
         return self.record_timestamp
-
-
-class SinkRuntimeContext(RuntimeContext):
-    """Given to `open` of a sink."""
-
-    def __init__(self, context: OperatorContext, operator_unique_id: str) -> None:
-        super().__init__(
-            context.name,
-            context.subtask,
-            context.parallelism,
-            context.metrics,
-            job_parameters=context.job_parameters,
-            job_id=context.job_id,
-        )
-        self._operator_unique_id = operator_unique_id
-
-    def get_operator_unique_id(self) -> str:
-        """Names the sink among those of all jobs, the same after a restart; empty where a restart is a new job."""
-        return self._operator_unique_id
 
 
 class Sink(ABC):
@@ -123,18 +103,14 @@ class _Elsewhere(Sink):
 
 
 class SinkOperator(ChainOperator):
-    """Feeds a sink. Whoever runs it begins the batches, and commits them.
+    """Feeds a sink. Whoever runs it begins the batches, and commits them."""
 
-    `unique_id` names the sink among those of all jobs, the same after a restart; empty where a restart is a new job.
-    """
-
-    def __init__(self, sink: Any, unique_id: str = "") -> None:
+    def __init__(self, sink: Any) -> None:
         self._sink = sink
-        self._unique_id = unique_id
         self.watermark = MIN_TIME
 
     def open(self) -> None:
-        open_function(self._sink, SinkRuntimeContext(self.context, self._unique_id))
+        open_function(self._sink, self.runtime_context())
 
     def close(self) -> None:
         close_function(self._sink)
