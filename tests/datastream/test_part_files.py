@@ -18,11 +18,14 @@ class CrashError(Exception):
 class Files:
     """A file sink as after a restart: one writer, and the committer."""
 
-    def __init__(self, folder: Path, name: str = "job/sink") -> None:
+    def __init__(self, folder: Path, name: str = "job/sink", expected: BatchId | None = None) -> None:
         names = PartNames(folder, suffix=".txt")
         self.writer = PartWriter(names, name)
         self.committer = PartCommitter(names, name, [name])
+        if expected is not None:
+            self.committer.expect(expected)
         self.committer.open()
+        self.committer.clean_up()
 
     def write(self, batch_id: int, *texts: str, bucket: str = "", token: str = "") -> None:
         """Begin a batch, and write to it."""
@@ -265,3 +268,60 @@ def test_a_sink_that_opens_leaves_alone_what_another_has_committed_and_not_named
     Files(tmp_path, "job/one")
     Files(tmp_path, "job/two")
     assert visible(tmp_path) == ["a"]
+
+
+def test_a_folder_that_lacks_what_the_checkpoint_knows_is_refused(tmp_path: Path) -> None:
+    """It was restored from an older copy, or another copy of the checkpoint has taken back what this one wrote."""
+    files = Files(tmp_path)
+    for batch_id in range(3):
+        files.write(batch_id, f"{batch_id}", token="first")
+        files.commit()
+    assert (files.committer.last, files.committer.last.token) == (2, "first")
+    copy = Files(tmp_path, expected=BatchId(0, "first"))
+    copy.write(1, "1", token="second")
+    copy.commit()
+    for known in (BatchId(2, "first"), BatchId(1, "first")):
+        with pytest.raises(SnapshotError, match="lacks files of batches that the checkpoint has committed"):
+            Files(tmp_path, expected=known)
+    Files(tmp_path, expected=BatchId(1, "second"))
+
+
+def test_a_committed_file_that_is_gone_before_it_has_its_name_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashed = Files(tmp_path)
+    crashed.write(0, "a")
+    with monkeypatch.context() as patch:
+        crash_at_rename(patch, 1)
+        with pytest.raises(CrashError):
+            crashed.commit()
+    for hidden in tmp_path.glob("*.inprogress"):
+        hidden.unlink()
+    with pytest.raises(DeliveryError, match="which was committed, is gone before it was given its name"):
+        Files(tmp_path)
+
+
+def test_files_that_readers_have_taken_away_are_not_missed(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    files.write(0, "a")
+    files.commit()
+    for part in tmp_path.glob("part-*"):
+        part.unlink()
+    Files(tmp_path, expected=BatchId(0))
+
+
+def test_any_character_may_be_in_a_prefix(tmp_path: Path) -> None:
+    names = PartNames(tmp_path, "a[1]*")
+    for token, text in (("first", "x"), ("second", "y")):
+        committer = PartCommitter(names, "s", ["w"])
+        (tmp_path / names.hidden("w")).write_text("left behind")
+        committer.open()
+        committer.clean_up()
+        committer.begin(BatchId(0, token))
+        writer = PartWriter(names, "w")
+        writer.file().write(text.encode())
+        for file in writer.finish():
+            committer.add(file)
+        committer.commit()
+    assert visible(tmp_path) == ["y"]
+    assert not list(tmp_path.glob("*.inprogress"))

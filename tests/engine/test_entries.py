@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.engine.in_process import Frame, InProcessJob, records
 
@@ -147,9 +147,24 @@ assigners = st.one_of(
 )
 
 
+def part(*records: tuple[str, int]) -> Any:
+    """Records by their channel and time."""
+    return [(channel, {"user": None, "shop": 0, "ts": at, "amount": None}) for channel, at in records]
+
+
+# Channels wake up in one batch: which of them speaks first decides what fires, and must not depend on the way.
+AWAKE_TOGETHER = [
+    (0, [part(*[("x", 0)] * 5, ("z", 0), ("y", 1))]),
+    (0, []),
+    (0, []),
+    (0, [part(*[("x", 0)] * 6, ("y", 4), ("z", 1))]),
+]
+
+
 @pytest.mark.filterwarnings("ignore:windows of .* leave gaps")
 @settings(max_examples=150, deadline=None)
 @given(batches, assigners, st.sampled_from([0, 4]), st.booleans(), st.booleans(), st.booleans(), st.booleans())
+@example(AWAKE_TOGETHER, TumblingEventTimeWindows(1, 0), 0, False, True, False, False)
 def test_an_entry_gives_what_a_stage_by_channel_gives(
     batches: Any, assigner: Any, lateness: int, has_late_output: bool, idle: bool, common: bool, has_order: bool
 ) -> None:

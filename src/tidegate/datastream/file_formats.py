@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import IO, Any, Final
 
+import numpy as np
+
 from tidegate.errors import InvalidTypeError, InvalidValueError
 
 Encode = Callable[[Any], bytes]
@@ -61,13 +63,16 @@ class _Parquet(PartContent):
         self._rows: list[Mapping[str, Any]] = []
 
     def add(self, value: Any, file: IO[bytes]) -> None:
-        self._rows.append(_named(value, "parquet"))
+        self._rows.append(dict(_named(value, "parquet")))
 
     def finish(self, file: IO[bytes]) -> None:
         import pyarrow
         import pyarrow.parquet
 
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(self._rows), file)
+        # By itself Arrow looks at the fields of the first row only.
+        names = dict.fromkeys(name for row in self._rows for name in row)
+        columns = {name: [row.get(name) for row in self._rows] for name in names}
+        pyarrow.parquet.write_table(pyarrow.table(columns), file)
 
 
 def _text(value: Any) -> bytes:
@@ -77,9 +82,9 @@ def _text(value: Any) -> bytes:
 def _json(value: Any) -> bytes:
     plain = _plain(value)
     try:
-        text = json.dumps(plain, ensure_ascii=False, default=str, allow_nan=False)
+        text = json.dumps(plain, ensure_ascii=False, default=_inner, allow_nan=False)
     except ValueError:
-        text = json.dumps(_with_named_numbers(plain), ensure_ascii=False, default=str, allow_nan=False)
+        text = json.dumps(_with_named_numbers(plain), ensure_ascii=False, default=_inner, allow_nan=False)
     return f"{text}\n".encode()
 
 
@@ -91,7 +96,17 @@ def _with_named_numbers(value: Any) -> Any:
         return {name: _with_named_numbers(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_with_named_numbers(item) for item in value]
+    if isinstance(value, np.generic):
+        return _with_named_numbers(value.item())
     return value
+
+
+def _inner(value: Any) -> Any:
+    """What JSON has no form for: rows inside of others, numbers of numpy; all else as its text."""
+    if isinstance(value, np.generic):
+        return _with_named_numbers(value.item())
+    plain = _plain(value)
+    return str(value) if plain is value else plain
 
 
 def _line(values: Any) -> bytes:

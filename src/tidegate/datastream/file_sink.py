@@ -64,13 +64,25 @@ class FileCommitter(Sink):
 
     def __init__(self, names: PartNames) -> None:
         self._names = names
+        self._expected = BatchId(-1)
         self._parts: PartCommitter | None = None
 
-    def open(self, runtime_context: Any) -> None:
+    def open(self, runtime_context: RuntimeContext) -> None:
         if self._parts is None:
             sink = runtime_context.get_operator_unique_id()
             self._parts = PartCommitter(self._names, sink, runtime_context.get_input_unique_ids())
+            self._parts.expect(self._expected)
             self._parts.open()
+
+    def clean_up(self) -> None:
+        self._opened().clean_up()
+
+    def snapshot_state(self) -> list[Any]:
+        last = self._expected if self._parts is None else self._parts.last
+        return [int(last), last.token]
+
+    def restore_state(self, state: list[Any]) -> None:
+        self._expected = BatchId(*state)
 
     def begin_batch(self, batch_id: BatchId) -> None:
         self._opened().begin(batch_id)

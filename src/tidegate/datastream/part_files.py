@@ -8,6 +8,7 @@ in the moment in which its files are in there.
 from __future__ import annotations
 
 import functools
+import glob
 import hashlib
 import json
 import logging
@@ -19,8 +20,8 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from tidegate.core.operator.sink import BatchId
-from tidegate.errors import ClosedError, DeliveryError, InvalidTypeError, InvalidValueError
-from tidegate.storage.kept_file import KeptFile, flush_to_disk, make_folder, put_in_place
+from tidegate.errors import ClosedError, DeliveryError, InvalidTypeError, InvalidValueError, SnapshotError
+from tidegate.storage.kept_file import KeptFile, flush_folder, flush_to_disk, make_folder, put_in_place
 
 _LOGGER = logging.getLogger("tidegate")
 _TOKEN_LENGTH: Final = 12
@@ -68,7 +69,8 @@ class PartNames:
 
     def left_behind(self, writer: str) -> Iterator[Path]:
         """Files that a writer has let grow and that are not in place."""
-        return self.folder.rglob(f".{self.prefix}-{_token(writer)}-*.inprogress") if writer else iter(())
+        pattern = f".{glob.escape(self.prefix)}-{_token(writer)}-*.inprogress"
+        return self.folder.rglob(pattern) if writer else iter(())
 
     def stem(self, sink: str) -> str:
         """How the names of all files of a sink begin."""
@@ -117,6 +119,7 @@ class PartWriter:
             flush_to_disk(file)
             size = file.tell()
             file.close()
+            flush_folder(path.parent)
             yield PartFile(bucket, path.name, size)
 
     def discard(self) -> None:
@@ -148,20 +151,35 @@ class PartCommitter:
         self._owner = uuid.uuid4().hex
         self._batch: BatchId | None = None
         self._last = BatchId(-1)
+        self._expected = BatchId(-1)
         self._is_repeated = False
         self._waiting: list[PartFile] = []
 
     def open(self) -> None:
-        """Finish what a crash interrupted: what was committed gets its name, everything else is removed."""
+        """Finish what a crash interrupted: what was committed gets its name."""
         make_folder(self._names.folder)
         entry = self._journal.load(json.loads)
         if entry is not None:
             self._last = BatchId(entry["batch"], entry["token"])
-            self._put_in_place(entry["files"])
+            for bucket, hidden, name in entry["files"]:
+                self._put_in_place(bucket, hidden, name)
+        self._check_expected()
+        self._write_journal([])
+
+    def expect(self, batch: BatchId) -> None:
+        """The last batch whose files were put in place, as far as the checkpoint knows: the folder must have it."""
+        self._expected = batch
+
+    @property
+    def last(self) -> BatchId:
+        """The last batch whose files were put in place."""
+        return self._last
+
+    def clean_up(self) -> None:
+        """Remove what a run before has let grow and nobody will commit any more."""
         for writer in self._writers:
             for left in self._names.left_behind(writer):
                 left.unlink(missing_ok=True)
-        self._write_journal([])
 
     def begin(self, batch: BatchId) -> None:
         """Start a batch; what was written for one that was not committed goes."""
@@ -183,17 +201,20 @@ class PartCommitter:
             self.discard()
         if not self._waiting:
             return
+        self._check_owner()
         for file in self._waiting:
             self._check(file)
         files = [
             [file.bucket, file.name, f"{self._stem}-{self._batch:08d}-{number}{self._names.suffix}"]
             for number, file in enumerate(self._waiting)
         ]
-        self._check_owner()
         self._last = self._batch
         self._write_journal(files)
         self._waiting.clear()
-        self._put_in_place(files)
+        for bucket, hidden, name in files:
+            self._put_in_place(bucket, hidden, name)
+        # From here on a reader may take them away.
+        self._write_journal([])
 
     def discard(self) -> None:
         """Remove what was not committed."""
@@ -227,9 +248,10 @@ class PartCommitter:
 
     def _take_back(self, batch: BatchId) -> None:
         """Remove what was put in place for batches that come again with other data."""
+        self._check_owner()
         taken = [
             path
-            for path in self._names.folder.rglob(f"{self._stem}-*")
+            for path in self._names.folder.rglob(f"{glob.escape(self._stem)}-*")
             if (found := self._number.match(path.name)) is not None and int(found[1]) >= batch
         ]
         _LOGGER.warning(
@@ -241,14 +263,31 @@ class PartCommitter:
         )
         for path in taken:
             path.unlink(missing_ok=True)
+        for folder in {path.parent for path in taken}:
+            flush_folder(folder)
         self._last = BatchId(batch - 1)
         self._write_journal([])
 
-    def _put_in_place(self, files: Sequence[Sequence[str]]) -> None:
-        for bucket, hidden, name in files:
-            grown = self._names.folder / bucket / hidden
-            if grown.exists():
-                put_in_place(grown, self._names.folder / bucket / name)
+    def _put_in_place(self, bucket: str, hidden: str, name: str) -> None:
+        grown, named = self._names.folder / bucket / hidden, self._names.folder / bucket / name
+        if grown.exists():
+            put_in_place(grown, named)
+        elif not named.exists():
+            raise DeliveryError(
+                f"the part file {grown}, which was committed, is gone before it was given its name {name}: something "
+                "else writes to, or cleans, the sink's folder; put it back, or start from a new checkpoint and folder"
+            )
+
+    def _check_expected(self) -> None:
+        """Refuse a folder that has not got what the checkpoint knows to be in it."""
+        is_behind = self._last < self._expected
+        is_another = self._last == self._expected and self._last.token != self._expected.token
+        if is_behind or is_another:
+            raise SnapshotError(
+                f"{self._names.folder} lacks files of batches that the checkpoint has committed: it was restored from "
+                "an older copy, or another copy of the checkpoint has written to it since; put both back as they were "
+                "at one time, or start from a new checkpoint and folder"
+            )
 
     def _write_journal(self, files: list[list[str]]) -> None:
         entry: dict[str, Any] = {"owner": self._owner, "batch": int(self._last), "token": self._last.token}

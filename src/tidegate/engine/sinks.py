@@ -50,6 +50,11 @@ class Sinks:
         for instance in self._instances():
             instance.operator.close()
 
+    def clean_up(self) -> None:
+        """Every batch of a run before has been taken: what it has left behind may go."""
+        for instance in self._instances():
+            instance.operator.clean_up()
+
     def begin_batch(self, batch_id: BatchId) -> None:
         for instance in self._instances():
             instance.operator.begin_batch(batch_id)

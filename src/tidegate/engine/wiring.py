@@ -119,12 +119,15 @@ class Wiring:
             home.metrics.restore(fields["function_metrics"].get(self._plan.by_number[number].uid, {}))
 
     def operators(self) -> Iterator[tuple[Planned, Operator]]:
-        """Every operator with its node, upstream first."""
+        """Every operator with its node, upstream first; those of a chain by the names of their channels.
+
+        Where several have something to say at once, the order decides: it must not depend on who was heard of first.
+        """
         for node in self._plan.stage(self._stage):
             if isinstance(node, PlannedTask) and node.number in self.tasks:
                 yield node, self.tasks[node.number].operator
             elif isinstance(node, PlannedLane):
-                for operator in list(self.lanes.get(node.number, {}).values()):
+                for _, operator in sorted(self.lanes.get(node.number, {}).items()):
                     yield node, operator
 
     def metrics(self) -> dict[str, dict[str, int]]:

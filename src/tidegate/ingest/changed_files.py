@@ -56,6 +56,14 @@ def changed_file(path: str, before: FileStamp, after: FileStamp | None) -> Inval
     )
 
 
+def gone_file(path: Path) -> InvalidValueError:
+    """The error for a file that was found and is not there to be read."""
+    return InvalidValueError(
+        f"FileSource: {path} is gone since it was found, before it was read; put it back: a file may be deleted or "
+        "moved when it was read, not before"
+    )
+
+
 class Changes:
     """What a source does about files that have changed, and how often it has come to that."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from itertools import repeat
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, Final
 
-from tidegate.ingest.changed_files import Changes, FileStamp, OnChangedFile, changed_file
+from tidegate.ingest.changed_files import Changes, FileStamp, OnChangedFile, changed_file, gone_file
 
 _POLL_SECONDS: Final = 0.5
 
@@ -49,7 +49,8 @@ class FileReading:
     def __init__(self, files: ReadableFiles, state: list[dict[str, Any]] | None = None, skip: int = 0) -> None:
         """`skip` is how many elements were read before: they come again as anything, and are not looked at."""
         self._files = files
-        self._begun = [_BegunFile(**entry) for entry in state or ()]
+        self._loaded: list[_BegunFile] | None = [_BegunFile(**entry) for entry in state] if state else None
+        self._begun: list[_BegunFile] = []
         self._by_path: dict[str, _BegunFile] = {}
         self._by_inode: dict[int, _BegunFile] = {}
         self._skip = skip
@@ -61,7 +62,9 @@ class FileReading:
         return self._changes.count
 
     def state(self) -> list[dict[str, Any]]:
-        return [asdict(file) for file in self._begun]
+        """What was begun; until a run that goes on has come to where it was, what was begun by then."""
+        begun = self._begun if self._loaded is None else self._loaded
+        return [asdict(file) for file in begun]
 
     def read(self) -> Iterator[Any]:
         """The elements from the beginning; those that were read before as anything."""
@@ -76,19 +79,23 @@ class FileReading:
 
     def _read_before(self) -> Iterator[Any]:
         """What was read before the restart, and the rest of the file in which it ended."""
-        begun, self._begun = self._begun, []
         left = self._skip
-        for file in begun:
+        for file in self._loaded or ():
             if left <= 0:
                 # It was begun, and nothing of it counted.
-                return
+                break
             if file.count is not None and file.count <= left:
                 self._remember(file)
                 left -= file.count
                 yield from repeat(None, file.count)
                 continue
-            yield from self._read_rest(file, left)
-            left = 0
+            rest = self._read_rest(file, left)
+            yield from islice(rest, left)
+            # What comes now counts again.
+            self._loaded = None
+            yield from rest
+            return
+        self._loaded = None
 
     def _read_rest(self, file: _BegunFile, count: int) -> Iterator[Any]:
         """The file in which reading had stopped, behind so many of its elements."""
@@ -105,7 +112,7 @@ class FileReading:
     def _read_file(self, path: Path) -> Iterator[Any]:
         stamp = FileStamp.of(path)
         if stamp is None:
-            return
+            raise gone_file(path)
         file = _BegunFile(str(path), stamp.bytes, stamp.modified, path.stat().st_ino)
         self._remember(file)
         count = 0
@@ -155,7 +162,7 @@ class FileReadings:
         return reading.read()
 
     def state(self, channel: str) -> Any:
-        reading = self._readings.get(channel)
+        reading = self._readings.get(channel) or self._resumed.get(channel)
         return None if reading is None else reading.state()
 
     def facts(self) -> dict[str, int]:

@@ -59,7 +59,8 @@ class KeptFile:
             self.refuse("it does not have its checksum")
         if int(version) != self._version:
             self.refuse(f"it has version {int(version)}, this Tidegate reads version {self._version}")
-        check_signature(data, self._what, None if signed is None else bytes.fromhex(signed.decode()))
+        found = None if signed is None else bytes.fromhex(signed.decode())
+        check_signature(data, self._what, found, str(self.path))
         return data
 
     @property

@@ -64,7 +64,7 @@ class KeptLog:
         if not self._is_whole(line):
             raise damaged(self.path, f"line {number}: it does not have its checksum")
         signed, data = _parts(line)
-        check_signature(data, self._what, signed)
+        check_signature(data, self._what, signed, f"{self.path}, line {number},")
         try:
             return json.loads(data)
         except ValueError as error:

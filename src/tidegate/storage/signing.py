@@ -34,17 +34,25 @@ def signature(data: bytes, what: str) -> bytes | None:
     return hmac.digest(key, len(name).to_bytes(4, "big") + name + data, "sha256")
 
 
-def check_signature(data: bytes, what: str, found: bytes | None) -> None:
-    """Refuse data that was not signed with the key of this process, or signed where it has none."""
+def check_signature(data: bytes, what: str, found: bytes | None, where: str | None = None) -> None:
+    """Refuse data that was not signed with the key of this process, or signed where it has none.
+
+    `where` is how it is called for people.
+    """
     expected = signature(data, what)
     if expected is None and found is None:
         return
     if expected is None:
-        refuse(what, f"it is signed, and {KEY_VARIABLE} is not set here: set it to the key it was written with")
+        refuse(
+            where or what, f"it is signed, and {KEY_VARIABLE} is not set here: set it to the key it was written with"
+        )
     if found is None:
-        refuse(what, f"it is not signed, and {KEY_VARIABLE} is set here: it was written without a key, or by somebody")
+        refuse(
+            where or what,
+            f"it is not signed, and {KEY_VARIABLE} is set here: it was written without a key, or by somebody",
+        )
     if not hmac.compare_digest(expected, found):
-        refuse(what, f"it was not signed with the key of {KEY_VARIABLE}, or was changed since")
+        refuse(where or what, f"it was not signed with the key of {KEY_VARIABLE}, or was changed since")
 
 
 def refuse(what: str, why: str) -> NoReturn:

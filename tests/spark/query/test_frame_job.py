@@ -174,6 +174,8 @@ def test_a_query_has_one_owner_is_fed_and_fails_of_what_feeds_it(spark: Any, tmp
     finally:
         query.stop()
     assert sorted(row.value for row in rows) == [1, 2, 3]
+    # A query that ends with what is there has all that the driver reads.
+    assert sorted(row.value for row in run(numbers(tmp_path / "three"))) == [1, 2, 3]
     failing = environment(spark).add_source(Failing()).map(lambda n: n, output_type="int")
     query = failing.to_dataframe(checkpoint=str(tmp_path / "two")).writeStream.format("noop").start()
     with pytest.raises(Exception, match=r"a source that the driver reads failed: .*the gate is stuck"):

@@ -71,6 +71,16 @@ class Sink(ABC):
     def commit_batch(self, batch_id: BatchId) -> None:
         """The batch is complete: make it visible, unless it already is: the same id, with the same token."""
 
+    def clean_up(self) -> None:
+        """Nothing of a run before is waiting any more: what it has left behind may go."""
+
+    def snapshot_state(self) -> Any:
+        """What the sink wants to know after a restart, as plain data: saved with every batch that was committed."""
+        return None
+
+    def restore_state(self, state: Any) -> None:
+        """What `snapshot_state` gave after the last batch that counts; called before `open`, or between batches."""
+
     def close(self) -> None:
         """Called once after the last record, for each object; if the job failed, without `commit_batch` before it."""
 
@@ -133,16 +143,21 @@ class SinkOperator(ChainOperator):
         self._call("write_watermark", watermark)
         super().process_watermark(watermark)
 
+    def clean_up(self) -> None:
+        self._call("clean_up")
+
     def snapshot(self) -> Snapshot:
-        return make_snapshot("sink_operator", 1, watermark=self.watermark, base=super().snapshot())
+        state = self._call("snapshot_state")
+        return make_snapshot("sink_operator", 2, watermark=self.watermark, sink=state, base=super().snapshot())
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        fields = open_snapshot(snapshot, "sink_operator", 1)
+        fields = open_snapshot(snapshot, "sink_operator", 2)
         super().restore(fields["base"])
         self.watermark = fields["watermark"]
+        if fields["sink"] is not None:
+            self._call("restore_state", fields["sink"])
 
-    def _call(self, method: str, *arguments: Any) -> None:
+    def _call(self, method: str, *arguments: Any) -> Any:
         """Call what a sink has; one that is no `Sink` needs nothing but `write`."""
         call = getattr(self._sink, method, None)
-        if callable(call):
-            call(*arguments)
+        return call(*arguments) if callable(call) else None

@@ -30,7 +30,7 @@ def encode_value(value: Any) -> Any:
         return value if math.isfinite(value) else {"float": repr(value)}
     if kind is list:
         return encode_values(value)
-    if isinstance(value, np.generic):
+    if kind is not np.timedelta64 and isinstance(value, np.number | np.bool_ | np.str_ | np.bytes_):
         return encode_value(value.item())
     name = _NAMES.get(kind)
     if name is None:
@@ -79,9 +79,19 @@ register_plain(dict, "dict", _pairs, lambda pairs: {decode_value(key): decode_va
 register_plain(set, "set", encode_values, lambda items: set(decode_values(items)))
 register_plain(frozenset, "frozenset", encode_values, lambda items: frozenset(decode_values(items)))
 register_plain(bytes, "bytes", lambda data: base64.b64encode(data).decode(), base64.b64decode)
-register_plain(datetime.datetime, "datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat)
+register_plain(
+    datetime.datetime,
+    "datetime",
+    lambda moment: [moment.isoformat(), moment.fold],
+    lambda plain: datetime.datetime.fromisoformat(plain[0]).replace(fold=plain[1]),
+)
 register_plain(datetime.date, "date", datetime.date.isoformat, datetime.date.fromisoformat)
-register_plain(datetime.time, "time", datetime.time.isoformat, datetime.time.fromisoformat)
+register_plain(
+    datetime.time,
+    "time",
+    lambda moment: [moment.isoformat(), moment.fold],
+    lambda plain: datetime.time.fromisoformat(plain[0]).replace(fold=plain[1]),
+)
 register_plain(
     datetime.timedelta,
     "timedelta",

@@ -13,6 +13,7 @@ from tidegate.engine.plan import PhysicalPlan, PlannedSource, Reading
 from tidegate.errors import UnsupportedError
 from tidegate.ingest.column_files import ColumnFiles
 from tidegate.ingest.kafka_topics import KafkaTopics
+from tidegate.spark.query.layout import SPOOL
 from tidegate.spark.sources.dataframes import dataframe_packets
 from tidegate.spark.sources.file_stream import file_reader
 from tidegate.spark.sources.kafka_stream import kafka_reader
@@ -23,11 +24,6 @@ from tidegate.spark.state.residents import RunOfJob
 from tidegate.spark.wire.packets import ROW_SCHEMA
 from tidegate.spark.wire.result_columns import ResultColumns
 from tidegate.storage.ownership import Guard
-
-QUERY = "query"
-"""The folder of the query's own checkpoint, in that of the job."""
-SPOOL = "spool"
-"""The folder of the spool beside it."""
 
 
 def compile_plan(

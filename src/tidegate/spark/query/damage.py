@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from tidegate.errors import SnapshotError
+from tidegate.spark.query.layout import QUERY, SPOOL
 from tidegate.spark.sources.spool import read_rows, spooled
 
 _LOGS: Final = ("offsets/[0-9]*", "commits/[0-9]*", "sources/*/[0-9]*", "state/*/_metadata/v*/[0-9]*")
@@ -26,8 +27,8 @@ _LARGEST: Final = 64 * 1024 * 1024
 
 def find_damage(checkpoint: Path) -> str | None:
     """The first damaged file and what is wrong with it; None if all that are known look whole."""
-    query = checkpoint / "query"
-    return next((found for found in (*_in_logs(query), *_in_checksums(query), *_in_spool(checkpoint / "spool"))), None)
+    query = checkpoint / QUERY
+    return next((found for found in (*_in_logs(query), *_in_checksums(query), *_in_spool(checkpoint / SPOOL))), None)
 
 
 def _in_logs(query: Path) -> Iterator[str]:

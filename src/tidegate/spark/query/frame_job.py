@@ -17,15 +17,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tidegate.core.source.dataframe_source import DataFrameSource
 from tidegate.core.state.snapshot import Snapshot
-from tidegate.engine.job_options import SparkOptions
+from tidegate.engine.job_options import JobOptions, SparkOptions
 from tidegate.engine.lowering import lower
 from tidegate.engine.messages import Message, Target
+from tidegate.engine.plan import PhysicalPlan, Reading
 from tidegate.engine.result_table import ResultTable
 from tidegate.errors import InvalidValueError
 from tidegate.graph.stream_graph import StreamGraph
-from tidegate.spark.query.compiler import QUERY, SPOOL, compile_plan
+from tidegate.spark.query.compiler import compile_plan
 from tidegate.spark.query.feed import POLL_SECONDS, Feed
 from tidegate.spark.query.frames import adopt
+from tidegate.spark.query.layout import QUERY, SPOOL
 from tidegate.spark.query.program_file import ProgramFile
 from tidegate.spark.query.session import OWN_SETTINGS, applied, get_session, query_settings
 from tidegate.spark.query.unstarted import forget_unstarted, has_begun
@@ -64,7 +66,7 @@ class FrameJob:
             self._refuse_what_needs_a_folder()
         job_id = uuid.uuid4().hex if self._checkpoint is None else self._checkpoint.program.take(self.plan)
         self.location = None if self._checkpoint is None else str(self._checkpoint.folder / QUERY)
-        self._run = RunOfJob(job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()), self.location)
+        self._run = RunOfJob(job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()), self.location, True)
         self._group_keys = group_keys(self.plan.parallelism)
         self._has_frames = any(isinstance(node.source, DataFrameSource) for node in self.plan.sources)
         for sentence in unheld_alignments(self.plan):
@@ -90,7 +92,7 @@ class FrameJob:
                 "that it needs besides; leave the option out, or give that folder to to_dataframe(checkpoint=...)"
             )
 
-    def start(self, start: Callable[[], StreamingQuery]) -> StreamingQuery:
+    def start(self, start: Callable[[], StreamingQuery], *, ends_by_itself: bool) -> StreamingQuery:
         """Start a query with the settings that it needs; with a folder, as its owner, and fed as long as it runs."""
         settings = query_settings(self._session, self.plan.parallelism, has_frames=self._has_frames)
         if self._checkpoint is None:
@@ -101,19 +103,19 @@ class FrameJob:
         checkpoint.ownership.take()
         try:
             checkpoint.program.take(self.plan)
-            checkpoint.program.confirm()
             forget_unstarted(checkpoint.folder / QUERY)
-            feeding = _Feeding(checkpoint, self._group_keys)
-            feed = Feed(self.plan, self._options.job, self._run.run_id, feeding.write)
+            feeding = _Feeding(checkpoint, self.plan, self._options.job, self._run.run_id, self._group_keys)
             if has_begun(checkpoint.folder / QUERY):
-                feed.wake_everybody()
+                feeding.feed.wake_everybody()
+            if ends_by_itself:
+                feeding.feed_all()
             with applied(self._session, settings):
                 query = start()
         except BaseException:
             checkpoint.ownership.release()
             raise
         _STARTED[checkpoint.folder] = (query, checkpoint.ownership)
-        threading.Thread(target=feeding.keep, args=(feed, query), name="tidegate feeder", daemon=True).start()
+        threading.Thread(target=feeding.keep, args=(query,), name="tidegate feeder", daemon=True).start()
         return query
 
     def _refuse_sinks(self) -> None:
@@ -152,39 +154,72 @@ class _Checkpoint:
 class _Feeding:
     """Feeds a query until it ends, and then gives its folder up."""
 
-    def __init__(self, checkpoint: _Checkpoint, keys: Sequence[int]) -> None:
+    def __init__(
+        self, checkpoint: _Checkpoint, plan: PhysicalPlan, options: JobOptions, run_id: str, keys: Sequence[int]
+    ) -> None:
         self._checkpoint = checkpoint
-        self._spool = Spool(checkpoint.folder / SPOOL, keys, last_position(checkpoint.folder / QUERY))
+        self._query = checkpoint.folder / QUERY
+        self._spool = Spool(checkpoint.folder / SPOOL, keys, last_position(self._query))
         self._spool.forget_failure()
+        self._num_commits = self._count_commits()
+        self._driver_reads = [node for node in plan.sources if node.reading is Reading.BY_DRIVER]
+        self.feed = Feed(plan, options, run_id, self._write)
+        self._feeder = self.feed.feeder(self._spool.note)
 
-    def write(self, messages: Mapping[Target, Sequence[Message]], note: Snapshot | None) -> None:
+    def feed_all(self) -> None:
+        """Feed everything that there is, for a query that ends with what is there when it starts."""
+        for node in self._driver_reads:
+            if not node.source.is_bounded:
+                raise InvalidValueError(
+                    f"to_dataframe: a query with trigger(availableNow=True) ends with what is there, and the source "
+                    f"{node.name!r} never ends; use another trigger"
+                )
+        self._feeder.start()
+        while not self._feeder.has_ended:
+            self.feed.step(self._feeder)
+
+    def keep(self, query: StreamingQuery) -> None:
+        """Feed until the query has ended. What fails here is what the query fails of."""
+        try:
+            self._keep(query)
+        except Exception as error:
+            _LOGGER.error("what feeds the query failed: %s", error)
+            with contextlib.suppress(Exception):
+                self._spool.write_failure(f"{type(error).__name__}: {error}")
+        finally:
+            _await_end(query)
+            self._confirm()
+            _give_up(self._checkpoint.folder, query)
+
+    def _keep(self, query: StreamingQuery) -> None:
+        try:
+            self._feeder.start()
+            ticks = self.feed.ticks()
+            look_at = time.monotonic()
+            while True:
+                if time.monotonic() >= look_at:
+                    if not query.isActive:
+                        return
+                    self._confirm()
+                    look_at = time.monotonic() + _LOOK_SECONDS
+                if self._feeder.has_ended or self.feed.step(self._feeder) == 0:
+                    self._feeder.wake.wait(POLL_SECONDS)
+                ticks.keep_time()
+        finally:
+            self._feeder.stop()
+
+    def _write(self, messages: Mapping[Target, Sequence[Message]], note: Snapshot | None) -> None:
         self._checkpoint.ownership.guard.check()
         self._spool.write(messages, note)
 
-    def keep(self, feed: Feed, query: StreamingQuery) -> None:
-        """Feed until the query has ended. What fails here is what the query fails of."""
-        try:
-            feeder = feed.feeder(self._spool.note)
-            try:
-                feeder.start()
-                ticks = feed.ticks()
-                look_at = time.monotonic()
-                while True:
-                    if time.monotonic() >= look_at:
-                        if not query.isActive:
-                            return
-                        look_at = time.monotonic() + _LOOK_SECONDS
-                    if feeder.has_ended or feed.step(feeder) == 0:
-                        feeder.wake.wait(POLL_SECONDS)
-                    ticks.keep_time()
-            finally:
-                feeder.stop()
-        except Exception as error:
-            _LOGGER.error("what feeds the query failed: %s", error)
-            self._spool.write_failure(f"{type(error).__name__}: {error}")
-            _await_end(query)
-        finally:
-            _give_up(self._checkpoint.folder, query)
+    def _confirm(self) -> None:
+        """The program is remembered when its first batch is done."""
+        if self._count_commits() > self._num_commits:
+            with contextlib.suppress(OSError):
+                self._checkpoint.program.confirm()
+
+    def _count_commits(self) -> int:
+        return max((int(path.name) + 1 for path in (self._query / "commits").glob("[0-9]*")), default=0)
 
 
 def _give_up_if_over(folder: Path) -> None:

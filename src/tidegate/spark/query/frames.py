@@ -33,8 +33,11 @@ class Starter(Protocol):
     def check_location(self, location: Any) -> None:
         """Refuse another place for the checkpoint."""
 
-    def start(self, start: Callable[[], StreamingQuery]) -> StreamingQuery:
-        """Start a query by what Spark would do, with all that it needs around it."""
+    def start(self, start: Callable[[], StreamingQuery], *, ends_by_itself: bool) -> StreamingQuery:
+        """Start a query by what Spark would do, with all that it needs around it.
+
+        `ends_by_itself` is whether its trigger lets it end with what is there.
+        """
 
 
 def adopt(made: _Made, starter: Starter) -> _Made:
@@ -107,6 +110,10 @@ class _Writer:
             self.option(key, value)
         return self
 
+    def trigger(self, **keywords: Any) -> Any:
+        self._tidegate_ends = bool(keywords.get("availableNow") or keywords.get("once"))
+        return super().trigger(**keywords)  # type: ignore[misc]
+
     def start(self, *args: Any, **keywords: Any) -> StreamingQuery:
         return self._start(super().start, args, keywords)  # type: ignore[misc]
 
@@ -119,7 +126,7 @@ class _Writer:
             starter.check_location(keywords[key])
         if starter.location is not None:
             super().option(_LOCATION, starter.location)  # type: ignore[misc]
-        return starter.start(lambda: start(*args, **keywords))
+        return starter.start(lambda: start(*args, **keywords), ends_by_itself=getattr(self, "_tidegate_ends", False))
 
     def _starter(self) -> Starter:
         starter: Starter = getattr(self, _STARTER)

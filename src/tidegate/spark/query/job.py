@@ -24,9 +24,10 @@ from tidegate.engine.messages import Message, Target
 from tidegate.engine.plan import Reading
 from tidegate.engine.sinks import Sinks
 from tidegate.graph.stream_graph import StreamGraph
-from tidegate.spark.query.compiler import QUERY, SPOOL, compile_plan
+from tidegate.spark.query.compiler import compile_plan
 from tidegate.spark.query.errors import told_by_us
 from tidegate.spark.query.feed import POLL_SECONDS, Feed
+from tidegate.spark.query.layout import QUERY, SPOOL
 from tidegate.spark.query.live_query import LiveQuery
 from tidegate.spark.query.program_file import ProgramFile
 from tidegate.spark.query.session import OWN_SETTINGS, applied, get_session, is_remote, query_settings

@@ -11,6 +11,7 @@ from pathlib import Path
 from tidegate.engine.plan import PhysicalPlan
 from tidegate.engine.program import ProgramRecord, check_program
 from tidegate.errors import SnapshotError
+from tidegate.spark.query.layout import PROGRAM, QUERY
 from tidegate.storage.kept_file import KeptFile
 
 _LOGGER = logging.getLogger("tidegate")
@@ -25,7 +26,7 @@ class ProgramFile:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._file = KeptFile(folder / "program.json", "program")
+        self._file = KeptFile(folder / PROGRAM, "program")
         self.is_restart = False
         """Whether the checkpoint was there before."""
 
@@ -64,7 +65,7 @@ class ProgramFile:
                 f"checkpoint {self._folder} is of a job on the local runtime, which Spark cannot go on from; run it "
                 "there, or use another folder"
             )
-        if any((self._folder / "query" / "offsets").glob("[0-9]*")):
+        if any((self._folder / QUERY / "offsets").glob("[0-9]*")):
             raise SnapshotError(
                 f"checkpoint {self._folder} has a query and no program.json, which says what its state means; put the "
                 "file back, or start from a new checkpoint"

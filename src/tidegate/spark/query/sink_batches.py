@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,10 +13,10 @@ from tidegate.core.operator.sink import BatchId
 from tidegate.engine.messages import Target
 from tidegate.engine.plan import SINKS
 from tidegate.engine.sinks import Sinks
-from tidegate.errors import ClosedError, SnapshotError
-from tidegate.spark.query.batch_folder import BatchFolder, SinkMessages, sink_messages
+from tidegate.errors import ClosedError
+from tidegate.spark.query.batch_folder import BatchFolder, SinkMessages, batch_token, sink_messages
 from tidegate.spark.query.batch_states import BatchStates
-from tidegate.spark.query.compiler import QUERY
+from tidegate.spark.query.layout import BATCHES, QUERY, SINKS_STATE
 
 _INTERRUPT: Final = "py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException"
 """What Spark looks for in the error of a batch function to tell an interrupt from a failure."""
@@ -41,7 +40,7 @@ class SinkBatches:
         self._on_commit = on_commit
         self._group_keys = tuple(group_keys)
         self._folder = folder
-        self._states = BatchStates(folder / "sinks.state", sinks.snapshot())
+        self._states = BatchStates(folder / SINKS_STATE, sinks.snapshot())
         sinks.restore(self._states.last)
         self._from_server: BatchFolder | None = None
         self._lock = threading.Lock()
@@ -75,17 +74,23 @@ class SinkBatches:
     def function(self, *, is_remote: bool) -> Callable[[DataFrame, int], None]:
         """What Spark calls with each batch. A Connect server cannot call into this process, so it writes files."""
         if not is_remote:
-            return lambda rows, batch_id: self._write(self._collect(rows, batch_id), batch_id)
-        self._from_server = BatchFolder(self._folder / "batches")
+            self._sinks.clean_up()
+            return self._take_rows
+        self._from_server = BatchFolder(self._folder / BATCHES)
         self.is_running = True
         self.take()
-        return self._from_server.writer()
+        self._sinks.clean_up()
+        return self._from_server.writer(self._folder / QUERY)
 
     def take(self) -> None:
         """Take the batches that a server has written."""
         if self._from_server is not None:
-            for batch_id, messages in self._from_server.waiting(self._states.last_batch):
-                self._write(messages, batch_id)
+            for batch, messages in self._from_server.waiting(self._states.last_batch):
+                self._write(messages, batch)
+
+    def _take_rows(self, rows: DataFrame, batch_id: int) -> None:
+        messages = self._collect(rows, batch_id)
+        self._write(messages, BatchId(batch_id, batch_token(self._folder / QUERY, batch_id)))
 
     def _collect(self, rows: Any, batch_id: int) -> SinkMessages:
         """Run the batch. If a stop interrupts it, Spark hears so in few words.
@@ -100,14 +105,13 @@ class SinkBatches:
                 raise
             raise _stopped(batch_id) from None
 
-    def _write(self, messages: SinkMessages, batch_id: int) -> None:
+    def _write(self, messages: SinkMessages, batch: BatchId) -> None:
         with self._lock:
             if self._is_stopping or not self._is_open:
-                raise _stopped(batch_id)
+                raise _stopped(batch)
             self.is_running = False
-            batch = BatchId(batch_id, self._token(batch_id))
-            if batch_id <= self._states.last_batch:
-                self._sinks.restore(self._states.before(batch_id))
+            if batch <= self._states.last_batch:
+                self._sinks.restore(self._states.before(batch))
             self._check_owner()
             self._sinks.begin_batch(batch)
             self._sinks.process(
@@ -115,19 +119,8 @@ class SinkBatches:
             )
             self._check_owner()
             self._sinks.commit_batch(batch)
-            self._states.save(batch_id, self._sinks.snapshot())
+            self._states.save(batch, self._sinks.snapshot())
             self._on_commit()
-
-    def _token(self, batch_id: int) -> str:
-        """What a batch is made of: the offsets that Spark has written down for it, the same when it comes again."""
-        path = self._folder / QUERY / "offsets" / str(batch_id)
-        try:
-            return hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError as error:
-            raise SnapshotError(
-                f"{path}, which says what batch {batch_id} is made of, cannot be read: {error}; put it back, or start "
-                "from a new checkpoint"
-            ) from None
 
 
 def _stopped(batch_id: int) -> ClosedError:

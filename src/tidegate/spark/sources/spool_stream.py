@@ -74,10 +74,11 @@ class SpoolStreamReader(PacketStreamReader):
     def end(self) -> Positions:
         if self._folder is None:
             return {_FILES: 0}
-        raise_failure(Path(self._folder))
         return {_FILES: max((number + 1 for number, _ in spooled(Path(self._folder))), default=0)}
 
     def facts(self) -> dict[str, Any]:
+        if self._folder is not None:
+            raise_failure(Path(self._folder))
         return {_SUBTASKS: self._subtasks}
 
     def check_facts(self, known: Mapping[str, Any]) -> None:

@@ -12,6 +12,14 @@ from tidegate.errors import InvalidValueError, SnapshotError
 
 _QUERY_ID = "sql.streaming.queryId"
 """Where Spark says which query a task is of."""
+_RUN_ID = "spark.jobGroup.id"
+"""The jobs of a query are a group, which is named after its run."""
+
+
+def current_query_run() -> str | None:
+    """The run of the query that this task is of: a query has another each time that it is started."""
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty(_RUN_ID)
 
 
 def check_own_query(location: str) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from tidegate.engine.messages import Message, Tick
 from tidegate.engine.subtask import Outbox
 from tidegate.spark.state.blobs import MapStateBlobs
-from tidegate.spark.state.own_query import check_own_query
+from tidegate.spark.state.own_query import check_own_query, current_query_run
 from tidegate.spark.state.residents import RESIDENTS, RunOfJob
 from tidegate.spark.wire.packets import Rows, packet_rows, unpack
 from tidegate.spark.wire.result_columns import ResultColumns
@@ -39,6 +39,7 @@ class StageProcessor(StatefulProcessor):
         prepare_worker()
         if self._run.location is not None:
             check_own_query(self._run.location)
+        self._run = self._run.of_query(current_query_run())
         self._state = handle.getMapState("tidegate", _STATE_KEY, _STATE_VALUE)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803

@@ -11,7 +11,7 @@ import struct
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import cloudpickle
@@ -34,6 +34,7 @@ _HEAD: Final = struct.Struct("<16sq")
 """Who saved a subtask last, and how many batches it had seen by then."""
 _NUM_SAVERS: Final = 64
 """How many of those who saved a subtask are remembered; one that is not opens its functions anew."""
+_OF_QUERY: Final = "/"
 _FORGET_SECONDS: Final = 600.0
 """Residents that were not needed for so long belong to a job that is over."""
 
@@ -47,6 +48,16 @@ class RunOfJob:
     plan: bytes
     location: str | None = None
     """Where its query must be kept, if somebody else starts it."""
+    is_started_by_user: bool = False
+    """Whether somebody else starts the query, and may do so again: then each start is a run of its own."""
+
+    def of_query(self, query_run: str | None) -> RunOfJob:
+        """This run in one run of its query, as Spark names that."""
+        return replace(self, run_id=f"{self.run_id}{_OF_QUERY}{query_run}") if self.is_started_by_user else self
+
+    def is_closed_by(self, run_id: str | None) -> bool:
+        """Whether a run that ends is this one."""
+        return self.run_id.partition(_OF_QUERY)[0] == run_id
 
     def load_plan(self) -> PhysicalPlan:
         plan: PhysicalPlan = cloudpickle.loads(self.plan)
@@ -77,7 +88,7 @@ class Resident:
         subtask = self._on(blobs)
         sent = subtask.run(messages)
         self._save(subtask, blobs)
-        if subtask.closing_run == self.run.run_id:
+        if self.run.is_closed_by(subtask.closing_run):
             self.close()
         return sent
 
