@@ -163,9 +163,11 @@ def damage(pattern: str, way: str) -> Kind:
         shutil.copytree(episode.folder / "out", out)
         whole = path.read_bytes()
         WAYS[way](path, episode)
+        damaged = path.read_bytes() if path.exists() else None
         told = refused_or_right(episode, episode.run(1))
-        if told == "went on" and "_metadata" in pattern:
-            # Spark reads it at some starts only: then it is refused later, and put back now.
+        is_as_damaged = (path.read_bytes() if path.exists() else None) == damaged
+        if told == "went on" and is_as_damaged and path.parent.exists():
+            # Nobody needed it so far. Whoever needs it later would refuse it: so it is put back, as it would be then.
             path.write_bytes(whole)
         elif told != "went on":
             episode.restore_checkpoint(copy)
