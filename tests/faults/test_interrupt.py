@@ -1,4 +1,4 @@
-"""Ctrl-C on a job on Spark: it stops cleanly, nothing stays behind, and a restart goes on."""
+"""Ctrl-C on a job on Spark: it stops cleanly, nothing stays behind, and a restart goes on, with the same key only."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ pytestmark = pytest.mark.spark
 
 PROGRAM = Path(__file__).with_name("interrupted.py")
 ELEMENTS = 3_000
+KEY = "what is kept is signed in these runs"
 PATIENCE = 240.0
 
 
-def start(folder: Path, millis: int) -> subprocess.Popen[str]:
+def start(folder: Path, millis: int, key: str | None = KEY) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tidegate.cli", "run", str(PROGRAM), "--on", "spark"]
     arguments = ["--checkpoint", str(folder / "checkpoint"), "--", str(folder / "out"), str(ELEMENTS), str(millis)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("TIDEGATE_", "PYSPARK_"))}
+    if key is not None:
+        environment["TIDEGATE_CHECKPOINT_KEY"] = key
     return subprocess.Popen(
         [*command, *arguments],
         stdout=subprocess.PIPE,
@@ -66,6 +69,15 @@ def test_ctrl_c_stops_a_job_on_spark_and_a_restart_goes_on(tmp_path: Path) -> No
     while remaining := left_behind(process.pid):
         assert time.monotonic() < deadline, remaining
         time.sleep(0.2)
+
+    for key, why in (
+        (None, "is signed, and TIDEGATE_CHECKPOINT_KEY is not set here"),
+        ("x" * 16, "was not signed with"),
+    ):
+        process = start(tmp_path, millis=0, key=key)
+        output, error = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 1
+        assert why in error
 
     process = start(tmp_path, millis=0)
     output, error = process.communicate(timeout=PATIENCE)

@@ -8,7 +8,7 @@ from typing import Any
 from tidegate.core.operator.runtime_context import RuntimeContext
 from tidegate.core.operator.sink import BatchId, Sink, SinkContext
 from tidegate.core.operator.two_phase_sink import SinkWriter
-from tidegate.datastream.file_formats import Encode, PartContent, new_content
+from tidegate.datastream.part_contents import Encode, PartContent, new_content
 from tidegate.datastream.part_files import PartCommitter, PartFile, PartNames, PartWriter, bucket_folder
 from tidegate.errors import ClosedError
 

@@ -24,7 +24,7 @@ from tidegate.errors import ClosedError, DeliveryError, InvalidTypeError, Invali
 from tidegate.storage.kept_file import KeptFile, flush_folder, flush_to_disk, make_folder, put_in_place
 
 _LOGGER = logging.getLogger("tidegate")
-_TOKEN_LENGTH: Final = 12
+_MARK_LENGTH: Final = 12
 
 
 @functools.lru_cache(maxsize=4096)
@@ -65,20 +65,21 @@ class PartNames:
 
     def hidden(self, writer: str) -> str:
         """A new name for a file that grows; `writer` says whose it is, if it may have to be found again."""
-        return f".{self.prefix}-{_token(writer)}-{uuid.uuid4().hex}.inprogress"
+        return f".{self.prefix}-{_mark(writer)}-{uuid.uuid4().hex}.inprogress"
 
     def left_behind(self, writer: str) -> Iterator[Path]:
         """Files that a writer has let grow and that are not in place."""
-        pattern = f".{glob.escape(self.prefix)}-{_token(writer)}-*.inprogress"
+        pattern = f".{glob.escape(self.prefix)}-{_mark(writer)}-*.inprogress"
         return self.folder.rglob(pattern) if writer else iter(())
 
     def stem(self, sink: str) -> str:
         """How the names of all files of a sink begin."""
-        return f"{self.prefix}-{_token(sink)}"
+        return f"{self.prefix}-{_mark(sink)}"
 
 
-def _token(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()[:_TOKEN_LENGTH] if name else uuid.uuid4().hex[:_TOKEN_LENGTH]
+def _mark(name: str) -> str:
+    """What stands for a name in those of files; one that is empty is another each time."""
+    return (hashlib.sha256(name.encode()).hexdigest() if name else uuid.uuid4().hex)[:_MARK_LENGTH]
 
 
 class PartFile(NamedTuple):

@@ -13,8 +13,8 @@ from tidegate.core.operator.two_phase_sink import SinkWriter, TwoPhaseSink
 from tidegate.datastream.connectors._file_buckets import BucketAssigner, BucketContext
 from tidegate.datastream.connectors._local_paths import as_local_path
 from tidegate.datastream.connectors._output_files import OutputFileConfig, RollingPolicy
-from tidegate.datastream.file_formats import SUFFIXES, Encode
 from tidegate.datastream.file_sink import Bucket, FileCommitter, FileWriter
+from tidegate.datastream.part_contents import SUFFIXES, Encode
 from tidegate.datastream.part_files import PartNames
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
 
