@@ -84,9 +84,7 @@ class KeptFile:
 
 def damaged(path: Path, why: str) -> SnapshotError:
     """The error for a file of ours that cannot be used."""
-    return SnapshotError(
-        f"{path} cannot be read: {why}; put back all of its folder as it was at one time, or use another checkpoint folder"
-    )
+    return SnapshotError(f"{path} cannot be read: {why}; choose another checkpoint folder, or restore all of this one")
 
 
 def write_whole(path: Path, data: bytes) -> None:
