@@ -12,6 +12,7 @@ from benchmarks.peers.jobs.session import (
     FILES_PER_BATCH,
     PARALLELISM,
     create_session,
+    new_folder,
     read_orders,
     report,
     run_query,
@@ -92,12 +93,14 @@ def main() -> None:
         results = windows.aggregate(UserAggregate(), WithWindow(), output_type=Types.ROW_NAMED(names, kinds))
     else:
         results = windows.agg(orders=agg.count(), total=agg.sum("amount"), biggest=agg.max("amount"))
+    folder = new_folder(job) if job["mode"] == "fused" else None
     if lateness:
         # A late order becomes a row without a user, which is how the check counts them.
-        frame = env.to_dataframe(main=results, late=results.get_side_output(late)).selectExpr("main.*")
+        streams = {"main": results, "late": results.get_side_output(late)}
+        frame = env.to_dataframe(checkpoint=folder, **streams).selectExpr("main.*")
     else:
-        frame = results.to_dataframe()
-    told = run_query(frame, job)
+        frame = results.to_dataframe(checkpoint=folder)
+    told = run_query(frame, job, keeps_itself=folder is not None)
     report(**told, version=tidegate.__version__, settings={})
 
 

@@ -57,12 +57,17 @@ def read_orders(spark: SparkSession, job: dict[str, Any]) -> DataFrame:
     return rows.selectExpr("partition", "offset", "user", "timestamp_millis(ts) AS ts", "amount")
 
 
-def run_query(frame: DataFrame, job: dict[str, Any]) -> dict[str, Any]:
+def new_folder(job: dict[str, Any]) -> str:
+    """A folder for the checkpoint of a run."""
+    return tempfile.mkdtemp(prefix="bench-", dir=Path(job["output"]).parent)
+
+
+def run_query(frame: DataFrame, job: dict[str, Any], *, keeps_itself: bool = False) -> dict[str, Any]:
     """Run a query over all batches. Returns what Spark says of each batch, and of what `check.checksum` is made.
 
     Results are not written where their checksum can be computed as they come: writing files takes a good part of a fast
     batch, and is not what is compared. Windows that fire again are written, as plainly as possible, for only the last
-    result of each counts.
+    result of each counts. `keeps_itself` is whether the frame knows where its query is kept.
     """
     output = job["output"]
     found = {"windows": 0, "orders": 0, "hash": 0}
@@ -75,12 +80,8 @@ def run_query(frame: DataFrame, job: dict[str, Any]) -> dict[str, Any]:
         for name, value in rows.transform(_checksum).collect()[0].asDict().items():
             found[name] += value or 0
 
-    query = (
-        frame.writeStream.outputMode("append")
-        .foreachBatch(write if job["allowed_lateness"] else add_up)
-        .option("checkpointLocation", tempfile.mkdtemp(prefix="bench-", dir=Path(output).parent))
-        .start()
-    )
+    writer = frame.writeStream.outputMode("append").foreachBatch(write if job["allowed_lateness"] else add_up)
+    query = (writer if keeps_itself else writer.option("checkpointLocation", new_folder(job))).start()
     # Sources that are fed from beside the query may have more when everything that was there has been processed.
     batches = -1
     while batches != (batches := len(query.recentProgress)):
