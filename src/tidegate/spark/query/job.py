@@ -145,8 +145,7 @@ class SparkJob:
             self._query.is_stopping = True
             self._ownership.stop_soon()
             try:
-                self._await(lambda: self._query.is_idle, _GRACE_SECONDS)
-                if self._query.is_idle:
+                if self._await(lambda: self._query.is_idle, _GRACE_SECONDS):
                     self._close_functions()
                 self._batches.refuse_more()
                 self._await(lambda: self._query.is_idle or self._batches.is_running)
@@ -246,11 +245,15 @@ class SparkJob:
         if not self._query.is_active:
             self._query.raise_failure()
 
-    def _await(self, is_done: Callable[[], bool], seconds: float = _STOP_SECONDS) -> None:
-        """Wait for what is about to happen, but not for long: a stop must not hang."""
+    def _await(self, is_done: Callable[[], bool], seconds: float = _STOP_SECONDS) -> bool:
+        """Wait for what is about to happen, but not for long: a stop must not hang. Returns whether it has happened."""
         deadline = time.monotonic() + seconds
-        while self._query.is_active and not is_done() and time.monotonic() < deadline:
+        while self._query.is_active and time.monotonic() < deadline:
+            # A query that is idle looks for data again and again: what was true once may not be so a moment later.
+            if is_done():
+                return True
             time.sleep(_SHORT_SECONDS)
+        return False
 
     def _save_end(self) -> None:
         """From now on the checkpoint is that of a job that has ended."""
