@@ -91,9 +91,12 @@ class RunningJob(JobClient):
     def stop(self) -> None:
         """Stop without ending time: open windows stay open. When this returns the checkpoint is complete."""
         self._is_stopping = True
-        self._job.stop()
-        if threading.current_thread() is not self._thread and self._thread.is_alive():
-            self._is_over.wait(_STOP_SECONDS)
+        try:
+            self._job.stop()
+        finally:
+            # Also behind a stop that failed: until then the checkpoint is still this run's.
+            if threading.current_thread() is not self._thread and self._thread.is_alive():
+                self._is_over.wait(_STOP_SECONDS)
 
     def drain(self) -> None:
         """End time: everything open fires, then the job is finished."""
