@@ -82,9 +82,11 @@ def kill_executor(episode: Episode) -> str:
     """On a cluster: the executors are children of its workers, in other sessions than the driver."""
     episode.start()
     episode.await_progress(episode.dice.randrange(3))
-    found = [pid for pid in _all_pids("CoarseGrainedExecutorBackend") if pid]
-    if found:
-        kill(episode.dice.choice(found))
+    found = _all_pids("CoarseGrainedExecutorBackend")
+    if not found or not episode.process.is_running:
+        episode.process.stop()
+        return f"{NOTHING} ({refused_or_right(episode, episode.process.result())})"
+    kill(episode.dice.choice(found))
     episode.await_progress(1)
     episode.process.stop()
     return refused_or_right(episode, episode.process.result())
@@ -157,10 +159,7 @@ def damage(pattern: str, way: str) -> Kind:
         if not paths:
             return NOTHING
         path = paths[-1] if episode.dice.random() < 0.7 else episode.dice.choice(paths)
-        copy = episode.copy_checkpoint("before")
-        out = episode.folder / "out-before"
-        shutil.rmtree(out, ignore_errors=True)
-        shutil.copytree(episode.folder / "out", out)
+        put_back = _copied(episode)
         whole = path.read_bytes()
         WAYS[way](path, episode)
         damaged = path.read_bytes() if path.exists() else None
@@ -170,12 +169,25 @@ def damage(pattern: str, way: str) -> Kind:
             # Nobody needed it so far. Whoever needs it later would refuse it: so it is put back, as it would be then.
             path.write_bytes(whole)
         elif told != "went on":
-            episode.restore_checkpoint(copy)
-            shutil.rmtree(episode.folder / "out")
-            out.rename(episode.folder / "out")
+            put_back()
         return told
 
     return inject
+
+
+def _copied(episode: Episode) -> Callable[[], None]:
+    """Copy the checkpoint and what came out, to be put back."""
+    copy = episode.copy_checkpoint("before")
+    out = episode.folder / "out-before"
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(episode.folder / "out", out)
+
+    def put_back() -> None:
+        episode.restore_checkpoint(copy)
+        shutil.rmtree(episode.folder / "out")
+        out.rename(episode.folder / "out")
+
+    return put_back
 
 
 def older_copy(episode: Episode) -> str:
@@ -247,17 +259,22 @@ CHANGES: Final[dict[str, Callable[[Path, Episode], Path]]] = {
 
 
 def changed_file(change: str) -> Kind:
-    """Change a file of the input while the job is stopped, and put it back where that is refused."""
+    """Change a file of the input while the job is stopped, and put all back as it was before.
+
+    A job that goes on had not found the file yet, or has read another for it that holds the same.
+    """
 
     def inject(episode: Episode) -> str:
         episode.run(1)
         path = episode.dice.choice(sorted((episode.folder / "in").rglob("*.json")))
         kept = episode.folder / "kept.json"
         shutil.copy2(path, kept)
+        put_back = _copied(episode)
         changed = CHANGES[change](path, episode)
         told = refused_or_right(episode, episode.run(1))
         changed.unlink(missing_ok=True)
         shutil.copy2(kept, path)
+        put_back()
         return told
 
     return inject

@@ -194,6 +194,7 @@ class Victim:
 def _on_cluster(master: str) -> Any:
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     return (
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
