@@ -49,7 +49,7 @@ def on_columns(spec: WindowSpec) -> ColumnarSpec | None:
 def used(monkeypatch: pytest.MonkeyPatch) -> list[ColumnarSpec]:
     """Lets windows run on columns; which ones did. Every element is taken in at once, so that it has its own step."""
     found: list[ColumnarSpec] = []
-    create = WindowSpec.create
+    create, share = WindowSpec.create, WindowSpec.share_own
     accept = ColumnarOperator._accept
 
     def create_columnar(spec: WindowSpec) -> WindowOperator | ColumnarOperator:
@@ -63,6 +63,11 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[ColumnarSpec]:
         accept(operator, key, value, timestamp)
         operator.flush()
 
+    def share_columnar(spec: WindowSpec, *arguments: Any) -> list[Any]:
+        columns = on_columns(spec)
+        return share(spec, *arguments) if columns is None else columns.share_own(*arguments)
+
+    monkeypatch.setattr(WindowSpec, "share_own", share_columnar)
     monkeypatch.setattr(WindowSpec, "create", create_columnar)
     monkeypatch.setattr(ColumnarOperator, "_accept", accept_at_once)
     return found
@@ -71,6 +76,16 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[ColumnarSpec]:
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 def test_transcript_holds_on_columns(case: Case, used: list[ColumnarSpec]) -> None:
     failure = run_local_case(case, Batches.parse("one"))
+    if not used:
+        pytest.skip("this window has no form on columns")
+    assert failure is None
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
+def test_transcript_holds_on_columns_with_another_parallelism_after_every_batch(
+    case: Case, used: list[ColumnarSpec]
+) -> None:
+    failure = run_local_case(case, Batches.parse("each"), (2, 4, 1, 3))
     if not used:
         pytest.skip("this window has no form on columns")
     assert failure is None

@@ -110,19 +110,64 @@ def possible_channels(edges: Iterable[Edge], plan: PhysicalPlan) -> Callable[[st
     prefixes = tuple(
         channel_name(edge, source_channel(source, ""))
         for edge in edges
-        for source in _sources_of(plan.by_number[edge.source], plan)
+        for source in sources_of(plan.by_number[edge.source], plan)
     )
     return lambda name: name in expected or name.startswith(prefixes)
 
 
-def _sources_of(node: Planned, plan: PhysicalPlan) -> Iterator[PlannedSource]:
+def rescaled_channels(
+    saved: Mapping[str, Any], edges: Iterable[Edge], before: PhysicalPlan, after: PhysicalPlan
+) -> Snapshot:
+    """What a valve has saved, for other numbers of subtasks before it: each new one stands where the lowest stood."""
+    fields = open_snapshot(saved, "channels", 1)
+    valve = open_snapshot(fields["valve"], "valve", 1)
+    states = {index: state for index, *state in valve["channels"]}
+    channels = {name: states[index] for name, index in fields["channels"].items()}
+    for edge in edges:
+        for task in tasks_of(after.by_number[edge.source], after):
+            known = before.by_uid[task.uid]
+            names = [channel_name(edge, subtask_channel(task, subtask)) for subtask in range(known.parallelism)]
+            found = [channels.pop(name) for name in names if name in channels]
+            if found:
+                lowest = min(found, key=_by_progress)
+                for subtask in range(task.parallelism):
+                    channels[channel_name(edge, subtask_channel(task, subtask))] = lowest
+    return make_snapshot(
+        "channels",
+        1,
+        channels={name: index for index, name in enumerate(channels)},
+        valve={
+            **valve,
+            "next_channel": len(channels),
+            "channels": [[index, *state] for index, state in enumerate(channels.values())],
+        },
+    )
+
+
+def _by_progress(state: list[Any]) -> tuple[bool, int]:
+    """Channels that count first, then by watermark."""
+    watermark, is_active, _ = state
+    return not is_active, watermark
+
+
+def tasks_of(node: Planned, plan: PhysicalPlan) -> Iterator[PlannedTask]:
+    """The tasks whose subtasks are the channels that a node gives on."""
+    if isinstance(node, PlannedTask):
+        yield node
+    elif not isinstance(node, PlannedSource):
+        for edges in node.inputs:
+            for edge in edges:
+                yield from tasks_of(plan.by_number[edge.source], plan)
+
+
+def sources_of(node: Planned, plan: PhysicalPlan) -> Iterator[PlannedSource]:
     """The sources whose channels a node gives on."""
     if isinstance(node, PlannedSource):
         yield node
     elif not isinstance(node, PlannedTask):
         for edges in node.inputs:
             for edge in edges:
-                yield from _sources_of(plan.by_number[edge.source], plan)
+                yield from sources_of(plan.by_number[edge.source], plan)
 
 
 def _channels_of(node: Planned, plan: PhysicalPlan) -> Iterator[tuple[str, int]]:

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from tidegate.core.columnar.table_cache import TableCache
-from tidegate.core.state.blobs import Blobs, MemoryBlobs
-from tidegate.core.state.keyed_store import KeyedStore, MemoryStore
-from tidegate.core.state.timers import MemoryTimerQueue, TimerQueue
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorState:
-    """The state of one operator in one subtask."""
-
-    store: KeyedStore = field(default_factory=MemoryStore)
-    event_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
-    processing_timers: TimerQueue = field(default_factory=MemoryTimerQueue)
-    blobs: Blobs = field(default_factory=MemoryBlobs)
+from tidegate.core.state.operator_state import OperatorState
 
 
 class StateBackend(Protocol):

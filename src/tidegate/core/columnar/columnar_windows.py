@@ -11,10 +11,13 @@ import pyarrow as pa
 from tidegate.core.aggregate.combined import CombinedAggregate
 from tidegate.core.columnar.columnar_operator import ColumnarOperator
 from tidegate.core.columnar.kept_rows import KeptRows, is_reducible
+from tidegate.core.columnar.pane_log import share_panes
 from tidegate.core.columnar.partials import PartialAggregates, are_columnar
 from tidegate.core.columnar.session_windows import SessionColumnsOperator
 from tidegate.core.columnar.sliced_windows import SlicedWindowOperator
+from tidegate.core.key.key_groups import KeyGroups
 from tidegate.core.operator.spec import OperatorSpec
+from tidegate.core.state.blobs import Blobs
 from tidegate.core.state.format import StateFormat
 from tidegate.core.window.assigners import (
     EventTimeSessionWindows,
@@ -94,6 +97,17 @@ class ColumnarSpec(OperatorSpec):
             shared=self.window.shared_meaning() | {f"column {name}": kind for name, kind in kinds.items()},
             flexible=self.window.flexible_meaning(self.partials.parts_by_aggregate),
         )
+
+    def share_own(
+        self, owns: Sequence[Any], blobs: Sequence[Blobs], into: Sequence[Blobs], groups: KeyGroups
+    ) -> list[Any]:
+        def parted(table: pa.Table) -> list[pa.Table]:
+            subtasks = groups.subtasks_of(table, self.key_names)
+            return [table.filter(pa.array(subtasks == subtask)) for subtask in range(len(into))]
+
+        logs = share_panes([log for log, _ in owns], blobs, into, parted)
+        number = max(number for _, number in owns)
+        return [[log, number] for log in logs]
 
     def create(self) -> ColumnarOperator:
         if isinstance(self.window.assigner, EventTimeSessionWindows):

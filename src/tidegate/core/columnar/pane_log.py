@@ -5,6 +5,7 @@ Appending reads nothing, so what a batch costs follows what it brings and not wh
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -117,10 +118,36 @@ class PaneLog:
         yield from self._waiting.get(pane, ())
 
     def _read(self, name: str) -> pa.Table:
-        data = self._blobs.get(name, is_there=True)
-        if data is None or data[:1] != _VERSION:
-            raise SnapshotError(
-                f"the pane {name} is {'missing' if data is None else f'of version {data[:1]!r}'}; "
-                "the state does not belong to this checkpoint or this Tidegate; start from a new checkpoint"
-            )
-        return decode_table(memoryview(data)[1:])
+        return _read(self._blobs, name)
+
+
+def share_panes(
+    logs: Sequence[Any], blobs: Sequence[Blobs], into: Sequence[Blobs], parted: Callable[[pa.Table], list[pa.Table]]
+) -> list[Any]:
+    """The snapshots of new logs, among which `parted` parts the tables of those before.
+
+    Tables are read, parted and stored one by one: what is in memory at a time is one of them.
+    """
+    attempt = uuid.uuid4().hex
+    num_named = 0
+    stored: list[dict[int, list[tuple[str, int]]]] = [{} for _ in into]
+    for (_, panes), source in zip(logs, blobs, strict=True):
+        for pane, tables in panes.items():
+            for name, _ in tables:
+                num_named += 1
+                for index, part in enumerate(parted(_read(source, name))):
+                    if len(part):
+                        new_name = f"{pane}/{attempt}{num_named}"
+                        into[index].put(new_name, _VERSION + encode_table(part.combine_chunks()))
+                        stored[index].setdefault(pane, []).append((new_name, len(part)))
+    return [(num_named, panes) for panes in stored]
+
+
+def _read(blobs: Blobs, name: str) -> pa.Table:
+    data = blobs.get(name, is_there=True)
+    if data is None or data[:1] != _VERSION:
+        raise SnapshotError(
+            f"the pane {name} is {'missing' if data is None else f'of version {data[:1]!r}'}; "
+            "the state does not belong to this checkpoint or this Tidegate; start from a new checkpoint"
+        )
+    return decode_table(memoryview(data)[1:])

@@ -7,7 +7,7 @@ import enum
 import inspect
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,13 @@ class AsyncSpec(OperatorSpec):
 
     def state_format(self) -> StateFormat:
         return StateFormat("asynchronous requests")
+
+    def share_chain(self, saved: Sequence[Snapshot], lowest: Snapshot, count: int) -> list[Snapshot]:
+        # Watermarks that wait are said again by whoever sent them.
+        waiting: list[list[Any]] = [[] for _ in range(count)]
+        for index, one in enumerate(saved):
+            waiting[index % count] += [request for request in one["waiting"] if request[2] is None]
+        return [{**lowest, "waiting": requests} for requests in waiting]
 
     def create(self) -> AsyncWaitOperator:
         return AsyncWaitOperator(self)

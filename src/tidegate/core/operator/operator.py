@@ -10,7 +10,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn
 
 from tidegate.core.columnar.table_cache import TableCache
 from tidegate.core.operator.function_life import FunctionLife, LivesWithOperator
@@ -21,6 +21,7 @@ from tidegate.core.operator.runtime_context import RuntimeContext
 from tidegate.core.state.blobs import Blobs, MemoryBlobs
 from tidegate.core.state.keyed_state import KeyedStateBackend
 from tidegate.core.state.keyed_store import MemoryStore
+from tidegate.core.state.operator_state import OperatorState
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.state.timers import MemoryTimerQueue, Timer, TimerQueue, TimerService
 from tidegate.core.time.millis import Clock
@@ -307,7 +308,6 @@ class TaskOperator(Operator):
     def snapshot(self) -> Snapshot:
         """Everything this subtask knows; a runtime that keeps state and timers elsewhere saves only the rest."""
         self.state.release_key()
-        context = self.context
         return make_snapshot(
             "task_operator",
             1,
@@ -316,11 +316,8 @@ class TaskOperator(Operator):
             current_watermark=self.timers.current_watermark,
             num_fired_timers=self.timers.num_fired_timers,
             advancing=None if self._advancing is None else self._advancing.timestamp,
-            state=_snapshot_of(self.state.store),
             state_formats=self.state.save_formats(),
-            event_timers=_snapshot_of(context.event_timers),
-            processing_timers=_snapshot_of(context.processing_timers),
-            blobs=_snapshot_of(context.blobs),
+            **self._state_parts().save(),
             own=self.snapshot_own(),
         )
 
@@ -332,15 +329,12 @@ class TaskOperator(Operator):
         self.timers.num_fired_timers = fields["num_fired_timers"]
         self._advancing = None if fields["advancing"] is None else Watermark(fields["advancing"])
         self.state.restore_formats(fields["state_formats"])
-        context = self.context
-        for part, saved in (
-            (self.state.store, fields["state"]),
-            (context.event_timers, fields["event_timers"]),
-            (context.processing_timers, fields["processing_timers"]),
-            (context.blobs, fields["blobs"]),
-        ):
-            _restore_to(part, saved)
+        self._state_parts().load(fields)
         self.restore_own(fields["own"])
+
+    def _state_parts(self) -> OperatorState:
+        context = self.context
+        return OperatorState(self.state.store, context.event_timers, context.processing_timers, context.blobs)
 
     def snapshot_own(self) -> Any:
         """What the operator keeps beside keyed state and timers."""
@@ -348,21 +342,3 @@ class TaskOperator(Operator):
 
     def restore_own(self, own: Any) -> None:
         """Take back what `snapshot_own` gave."""
-
-
-@runtime_checkable
-class _InMemory(Protocol):
-    """A store or queue that is kept in memory, and is part of the snapshot; others are kept by their runtime."""
-
-    def snapshot(self) -> Any: ...
-
-    def restore(self, snapshot: Any) -> None: ...
-
-
-def _snapshot_of(part: object) -> Any:
-    return part.snapshot() if isinstance(part, _InMemory) else None
-
-
-def _restore_to(part: object, saved: Any) -> None:
-    if saved is not None and isinstance(part, _InMemory):
-        part.restore(saved)

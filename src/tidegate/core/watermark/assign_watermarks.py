@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tidegate.core.operator.operator import ChainOperator, OperatorContext
 from tidegate.core.operator.outputs import Output
+from tidegate.core.operator.rescaled import shared_counts
 from tidegate.core.operator.spec import OperatorSpec
 from tidegate.core.state.attributes import load_attributes, save_attributes
 from tidegate.core.state.format import StateFormat
@@ -222,6 +223,10 @@ class AssignWatermarksSpec(OperatorSpec):
 
     def state_format(self) -> StateFormat:
         return StateFormat("watermarks", fixed={"generator": self.strategy.generator.state_kind})
+
+    def share_chain(self, saved: Sequence[Snapshot], lowest: Snapshot, count: int) -> list[Snapshot]:
+        numbers = shared_counts([one["machine"]["num_future_records"] for one in saved], count)
+        return [{**lowest, "machine": {**lowest["machine"], "num_future_records": number}} for number in numbers]
 
     def create(self) -> AssignWatermarksOperator:
         return AssignWatermarksOperator(self.strategy, buries=self.on_error == "side_output")

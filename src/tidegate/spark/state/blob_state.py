@@ -6,7 +6,7 @@ from typing import Any
 
 from tidegate.core.columnar.table_cache import TableCache
 from tidegate.core.state.blobs import Blobs
-from tidegate.engine.state import OperatorState
+from tidegate.core.state.operator_state import OperatorState
 from tidegate.spark.state.blobs import BatchBlobs, BlobCache, NamedBlobs
 from tidegate.spark.state.buckets import BucketStore
 from tidegate.spark.state.timer_buckets import TimerBuckets
