@@ -82,7 +82,7 @@ EXAMPLES: tuple[Any, ...] = (
     Watermark.MIN,
     Watermark.MAX,
     WINDOW,
-    ProgramRecord(2, 1, {"window": WINDOW}),
+    ProgramRecord(2, 2, 128, 1, {"window": WINDOW}),
     Fitting("in.parquet", {"amount": pa.int64()}),
     ChannelState("partition 0", 5, False),
     Csv(pa.schema([("user", pa.string())])),

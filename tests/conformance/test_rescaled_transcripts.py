@@ -16,7 +16,5 @@ CASES = [case for case in load_cases([Path(__file__).parent]) if case.kind not i
 
 @pytest.mark.parametrize("parallelisms", [(2, 4, 1, 3), (1, 5)], ids=str)
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
-def test_transcript_holds_with_another_parallelism_after_every_batch(
-    case: Case, parallelisms: tuple[int, ...]
-) -> None:
+def test_transcript_holds_with_another_parallelism_after_every_batch(case: Case, parallelisms: tuple[int, ...]) -> None:
     assert run_local_case(case, Batches.parse("each"), parallelisms) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,10 @@ from tidegate.datastream import (
     Sink,
     StreamExecutionEnvironment,
 )
-from tidegate.datastream.functions import SinkContext
+from tidegate.datastream.functions import ParallelSourceFunction, SinkContext
 from tidegate.datastream.state import ValueStateDescriptor
 from tidegate.datastream.window import TumblingProcessingTimeWindows
-from tidegate.errors import SnapshotError, UserCodeError
+from tidegate.errors import InvalidValueError, SnapshotError, UserCodeError
 from tidegate.testing import ManualClock
 
 NUMBERS = WatermarkStrategy.for_punctuated_timestamps().with_timestamp_assigner(lambda value, _: value)
@@ -311,10 +312,13 @@ def sums(folder: Path, tape: Tape, *, parallelism: int = 2) -> StreamExecutionEn
     return env
 
 
-def test_a_stopped_job_goes_on_where_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("parallelisms", [(2, 2, 2), (2, 5, 1), (1, 3, 4)])
+def test_a_stopped_job_goes_on_where_it_was_with_any_parallelism(
+    tmp_path: Path, parallelisms: tuple[int, int, int]
+) -> None:
     tapes = [Tape(), Tape(), Tape()]
-    for tape in tapes:
-        job = sums(tmp_path / "checkpoint", tape).execute_async()
+    for tape, parallelism in zip(tapes, parallelisms, strict=True):
+        job = sums(tmp_path / "checkpoint", tape, parallelism=parallelism).execute_async()
         tape.wait_for(500)
         job.stop()
         job.wait(WAIT)
@@ -357,14 +361,43 @@ def test_a_failed_job_loses_and_repeats_nothing_when_it_is_run_again(tmp_path: P
     assert tape.values[-1] == sum(range(1, 11))
 
 
-def test_a_checkpoint_of_another_parallelism_is_refused(tmp_path: Path) -> None:
+def test_more_subtasks_than_a_checkpoint_has_key_groups_are_refused(tmp_path: Path) -> None:
     tape = Tape()
     job = sums(tmp_path, tape, parallelism=2).execute_async()
     tape.wait_for(100)
     job.stop()
     job.wait(WAIT)
-    with pytest.raises(SnapshotError, match=r"parallelism|subtask"):
-        sums(tmp_path, Tape(), parallelism=3).execute()
+    with pytest.raises(InvalidValueError, match="128 is less than the parallelism 200"):
+        sums(tmp_path, Tape(), parallelism=200).execute()
+
+
+class Ones(ParallelSourceFunction):
+    """The same number, until it is stopped."""
+
+    _is_running = True
+
+    def run(self, context: Any) -> None:
+        while self._is_running:
+            context.collect(1)
+            time.sleep(0.001)
+
+    def cancel(self) -> None:
+        self._is_running = False
+
+
+def test_a_source_with_an_instance_in_every_subtask_is_not_rescaled(tmp_path: Path) -> None:
+    def run(parallelism: int) -> None:
+        tape = Tape()
+        env = local(parallelism, checkpoint=str(tmp_path))
+        env.add_source(Ones(), "ones").key_by(lambda value: value).sum().sink_to(tape)
+        job = env.execute_async()
+        tape.wait_for(10)
+        job.stop()
+        job.wait(WAIT)
+
+    run(2)
+    with pytest.raises(SnapshotError, match=r"'ones'.* as many channels as .* set_parallelism\(2\)"):
+        run(3)
 
 
 def test_a_checkpoint_of_another_program_is_refused(tmp_path: Path) -> None:

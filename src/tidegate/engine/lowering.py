@@ -100,6 +100,7 @@ class _Lowering:
             tuple(self._edges),
             num_stages=max(node.stage for node in nodes) + 1,
             parallelism=max([self._graph.default_parallelism, *(node.parallelism for node in nodes)]),
+            default_parallelism=self._graph.default_parallelism,
             max_parallelism=self._max_parallelism,
             auto_watermark_interval=self._options.auto_watermark_interval,
             needs_clock=self._needs_clock(),

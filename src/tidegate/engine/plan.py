@@ -149,6 +149,8 @@ class PhysicalPlan:
     edges: tuple[Edge, ...]
     num_stages: int
     parallelism: int
+    default_parallelism: int
+    """That of operators that were given none."""
     max_parallelism: int
     auto_watermark_interval: int = 200
     """In milliseconds; 0 for no periodic emission."""

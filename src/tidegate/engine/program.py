@@ -15,6 +15,7 @@ from tidegate.engine.plan import SINKS, PhysicalPlan, Planned, PlannedSink, Plan
 from tidegate.errors import SnapshotError
 
 _START_ANEW: Final = "start from a new checkpoint"
+_RESCALE: Final = "tidegate rescale CHECKPOINT PROGRAM.py --parallelism N"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,11 @@ class OperatorRecord:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRecord:
-    """A program as its checkpoint remembers it. `parallelism` is the number of key groups of a stage."""
+    """A program as its checkpoint remembers it. `parallelism` is the number of subtasks of a stage."""
 
     parallelism: int
+    default_parallelism: int
+    max_parallelism: int
     num_stages: int
     operators: dict[str, OperatorRecord]
     has_ended: bool = False
@@ -65,15 +68,32 @@ class ProgramRecord:
             )
             for node in plan.nodes
         }
-        return ProgramRecord(plan.parallelism, plan.num_stages, operators)
+        return ProgramRecord(
+            plan.parallelism, plan.default_parallelism, plan.max_parallelism, plan.num_stages, operators
+        )
 
     @staticmethod
     def of_plain(plain: Mapping[str, Any]) -> ProgramRecord:
         operators = {uid: OperatorRecord(**record) for uid, record in plain["operators"].items()}
-        return ProgramRecord(plain["parallelism"], plain["num_stages"], operators, plain["has_ended"])
+        return ProgramRecord(**{**plain, "operators": operators})
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
+
+    def subtasks(self) -> dict[str, int]:
+        """The number of subtasks of every operator that has state, by uid."""
+        return {uid: record.parallelism for uid, record in self.operators.items() if record.keeps_state}
+
+    def rescaled(self, plan: PhysicalPlan) -> ProgramRecord:
+        """The same program with the subtasks that a plan has."""
+        after = ProgramRecord.of(plan)
+        operators = {
+            uid: replace(record, parallelism=after.operators[uid].parallelism) if uid in after.operators else record
+            for uid, record in self.operators.items()
+        }
+        return replace(
+            self, parallelism=after.parallelism, default_parallelism=after.default_parallelism, operators=operators
+        )
 
 
 def check_program(saved: ProgramRecord, program: ProgramRecord, where: str) -> tuple[ProgramRecord, list[str]]:
@@ -84,8 +104,8 @@ def check_program(saved: ProgramRecord, program: ProgramRecord, where: str) -> t
     """
     if saved.parallelism != program.parallelism:
         raise SnapshotError(
-            f"{where} was written with parallelism {saved.parallelism}, the job has {program.parallelism}; parallelism "
-            f"is fixed for a checkpoint: run with the old one, or {_START_ANEW}"
+            f"{where} was written with parallelism {saved.parallelism}, the job has {program.parallelism}; run it with "
+            f"the old one, or rescale it first: {_RESCALE}"
         )
     migrations: list[str] = []
     operators = dict(program.operators)
@@ -139,7 +159,11 @@ def _check_operator(uid: str, before: OperatorRecord, after: OperatorRecord, whe
         raise _refused(uid, after.name, where, f"it was in stage {before.stage} and is in stage {after.stage} now")
     if before.parallelism != after.parallelism:
         raise _refused(
-            uid, after.name, where, f"its parallelism was {before.parallelism} and is {after.parallelism} now"
+            uid,
+            after.name,
+            where,
+            f"its parallelism was {before.parallelism} and is {after.parallelism} now",
+            f"run it as it was, or rescale the job: {_RESCALE}",
         )
     for known, names in zip(before.inputs, after.inputs, strict=False):
         if names[: len(known)] != known:
@@ -181,10 +205,10 @@ def _parts(record: OperatorRecord) -> list[str]:
     return list(dict.fromkeys(part for parts in named for part in parts))
 
 
-def _refused(uid: str, name: str, where: str, why: str) -> SnapshotError:
+def _refused(uid: str, name: str, where: str, why: str, advice: str = "") -> SnapshotError:
     return SnapshotError(
-        f"operator {name!r} (uid {uid!r}) cannot go on with its state in {where}: {why}; run it as it was, or "
-        f"{_START_ANEW}"
+        f"operator {name!r} (uid {uid!r}) cannot go on with its state in {where}: {why}; "
+        + (advice or f"run it as it was, or {_START_ANEW}")
     )
 
 

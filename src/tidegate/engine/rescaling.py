@@ -7,7 +7,7 @@ time is in the subtasks of an operator is said again when the job goes on, so re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.core.key.key_groups import KeyGroups
@@ -23,9 +23,12 @@ from tidegate.engine.channels import (
     subtask_of_channel,
     tasks_of,
 )
+from tidegate.engine.lowering import PlanOptions, lower
 from tidegate.engine.plan import PhysicalPlan, PlannedLane, PlannedSource, PlannedTask
+from tidegate.engine.program import ProgramRecord
 from tidegate.engine.state import MemoryState, StateBackend
 from tidegate.errors import SnapshotError
+from tidegate.graph.stream_graph import StreamGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,21 @@ class SavedSubtask:
 
 CreateState = Callable[[int], StateBackend]
 """Makes the empty state of a new subtask of some number."""
+
+
+def lowered_as_saved(graph: StreamGraph, options: PlanOptions, saved: ProgramRecord) -> PhysicalPlan:
+    """The plan that a program has with the parallelism of its checkpoint."""
+    known = {graph.uids[number]: number for number in graph.given_parallelism}
+    given = {number: saved.operators[uid].parallelism for uid, number in known.items() if uid in saved.operators}
+    before = replace(
+        graph, default_parallelism=saved.default_parallelism, given_parallelism={**graph.given_parallelism, **given}
+    )
+    return lower(before, with_saved_groups(options, saved))
+
+
+def with_saved_groups(options: PlanOptions, saved: ProgramRecord) -> PlanOptions:
+    """Options with the key groups of a checkpoint, where the program does not say how many there are."""
+    return replace(options, max_parallelism=options.max_parallelism or saved.max_parallelism)
 
 
 class Rescaling:

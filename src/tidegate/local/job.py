@@ -12,9 +12,10 @@ from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.engine.clocks import real_clock, wall_clock
 from tidegate.engine.feeder import Feeder
 from tidegate.engine.job_options import JobOptions
-from tidegate.engine.lowering import lower
+from tidegate.engine.lowering import PlanOptions, lower
 from tidegate.engine.plan import PlannedSource
 from tidegate.engine.program import ProgramRecord, check_program
+from tidegate.engine.rescaling import Rescaling, lowered_as_saved, with_saved_groups
 from tidegate.engine.runner import InProcessRunner
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.local.source_alignment import SourceAlignment
@@ -42,18 +43,17 @@ class LocalJob:
         self._is_stopping = False
         self._stopping_since = 0.0
         self._is_draining = False
-        self.plan = lower(graph, options.plan_options(has_workers=False))
-        self._program = ProgramRecord.of(self.plan)
-        fields = None if snapshot is None else open_snapshot(snapshot, "local_job", 2)
-        if fields is not None:
-            saved = ProgramRecord.of_plain(fields["program"])
-            self._program, migrations = check_program(saved, self._program, where)
-            for sentence in migrations:
-                _LOGGER.warning("%s", sentence)
+        fields = None if snapshot is None else open_snapshot(snapshot, "local_job", 3)
+        runner = None
+        if fields is None:
+            self.plan = lower(graph, options.plan_options(has_workers=False))
+            self._program = ProgramRecord.of(self.plan)
+        else:
+            runner = self._go_on(graph, options.plan_options(has_workers=False), fields, where)
         self.runner = InProcessRunner(
             self.plan,
             options.clock,
-            None if fields is None else fields["runner"],
+            runner,
             real_clock=real_clock if options.clock is wall_clock else options.clock,
             should_stop=self._must_stop,
         )
@@ -65,6 +65,24 @@ class LocalJob:
             None if fields is None else fields["feeder"],
             may_read=self._may_read,
         )
+
+    def _go_on(
+        self, graph: StreamGraph, options: PlanOptions, fields: Mapping[str, Any], where: str
+    ) -> Mapping[str, Any]:
+        """Check that the program can go on from a snapshot. Returns that of the runner, for the parallelism of now."""
+        saved = ProgramRecord.of_plain(fields["program"])
+        before = lowered_as_saved(graph, options, saved)
+        program, migrations = check_program(saved, ProgramRecord.of(before), where)
+        self.plan = lower(graph, with_saved_groups(options, saved))
+        self._program = program.rescaled(self.plan)
+        for sentence in migrations:
+            _LOGGER.warning("%s", sentence)
+        runner: Mapping[str, Any] = fields["runner"]
+        if (before.parallelism, program.subtasks()) == (self.plan.parallelism, self._program.subtasks()):
+            return runner
+        rescaling = Rescaling(before, self.plan)
+        rescaling.check()
+        return rescaling.runner(runner)
 
     def run(self) -> None:
         """Run until every source has ended, or until `stop`."""
@@ -106,7 +124,7 @@ class LocalJob:
         """Everything needed to go on, taken between two batches."""
         return make_snapshot(
             "local_job",
-            2,
+            3,
             program=self._program.plain() | {"has_ended": not self._is_stopping},
             runner=self.runner.snapshot(),
             feeder=self._feeder.snapshot(),

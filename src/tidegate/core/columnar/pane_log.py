@@ -5,7 +5,6 @@ Appending reads nothing, so what a batch costs follows what it brings and not wh
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -126,18 +125,17 @@ def share_panes(
 ) -> list[Any]:
     """The snapshots of new logs, among which `parted` parts the tables of those before.
 
-    Tables are read, parted and stored one by one: what is in memory at a time is one of them.
+    Tables are read, parted and stored one by one: what is in memory at a time is one of them. The name of a part says
+    which part it is, so that no other table can have it.
     """
-    attempt = uuid.uuid4().hex
-    num_named = 0
+    num_named = max(number for number, _ in logs)
     stored: list[dict[int, list[tuple[str, int]]]] = [{} for _ in into]
     for (_, panes), source in zip(logs, blobs, strict=True):
         for pane, tables in panes.items():
             for name, _ in tables:
-                num_named += 1
                 for index, part in enumerate(parted(_read(source, name))):
                     if len(part):
-                        new_name = f"{pane}/{attempt}{num_named}"
+                        new_name = f"{name}/{index}of{len(into)}"
                         into[index].put(new_name, _VERSION + encode_table(part.combine_chunks()))
                         stored[index].setdefault(pane, []).append((new_name, len(part)))
     return [(num_named, panes) for panes in stored]
