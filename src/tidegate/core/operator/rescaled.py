@@ -7,8 +7,7 @@ differ, as in how far time is, it gets the lowest, so that nothing becomes late 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidegate.core.key.key_groups import KeyGroups
 from tidegate.core.operator.spec import OperatorSpec
@@ -19,8 +18,7 @@ from tidegate.core.time.millis import MAX_TIME
 from tidegate.core.watermark.records import WatermarkStatus
 
 
-@dataclass(frozen=True, slots=True)
-class SavedOperator:
+class SavedOperator(NamedTuple):
     """One subtask of an operator: its snapshot, and its state where a runtime keeps that apart."""
 
     snapshot: Snapshot

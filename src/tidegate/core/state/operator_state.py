@@ -10,7 +10,7 @@ from tidegate.core.state.keyed_store import KeyedStore, MemoryStore
 from tidegate.core.state.timers import MemoryTimerQueue, TimerQueue
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OperatorState:
     """The state of one operator in one subtask."""
 
