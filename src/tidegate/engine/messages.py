@@ -107,6 +107,10 @@ class Closing(NamedTuple):
     run_id: str
 
 
+class Retired(NamedTuple):
+    """For a subtask that is no more since the job was rescaled: what is stored of it goes."""
+
+
 class Report(NamedTuple):
     """What the operators of a subtask count and measure, by uid."""
 
@@ -115,4 +119,4 @@ class Report(NamedTuple):
 
 
 OrderedMessage = Element | Moved | Joined | Results
-Message = OrderedMessage | Summary | Records | Partials | Report | Tick | Ended | Closing
+Message = OrderedMessage | Summary | Records | Partials | Report | Tick | Ended | Closing | Retired

@@ -23,7 +23,7 @@ from tidegate.engine.channels import (
     subtask_of_channel,
     tasks_of,
 )
-from tidegate.engine.lowering import PlanOptions, lower
+from tidegate.engine.lowering import PlanOptions
 from tidegate.engine.plan import PhysicalPlan, PlannedLane, PlannedSource, PlannedTask
 from tidegate.engine.program import ProgramRecord
 from tidegate.engine.state import MemoryState, StateBackend
@@ -43,14 +43,13 @@ CreateState = Callable[[int], StateBackend]
 """Makes the empty state of a new subtask of some number."""
 
 
-def lowered_as_saved(graph: StreamGraph, options: PlanOptions, saved: ProgramRecord) -> PhysicalPlan:
-    """The plan that a program has with the parallelism of its checkpoint."""
+def graph_as_saved(graph: StreamGraph, saved: ProgramRecord) -> StreamGraph:
+    """The program with the parallelism of its checkpoint."""
     known = {graph.uids[number]: number for number in graph.given_parallelism}
     given = {number: saved.operators[uid].parallelism for uid, number in known.items() if uid in saved.operators}
-    before = replace(
+    return replace(
         graph, default_parallelism=saved.default_parallelism, given_parallelism={**graph.given_parallelism, **given}
     )
-    return lower(before, with_saved_groups(options, saved))
 
 
 def with_saved_groups(options: PlanOptions, saved: ProgramRecord) -> PlanOptions:

@@ -15,7 +15,7 @@ from tidegate.engine.job_options import JobOptions
 from tidegate.engine.lowering import PlanOptions, lower
 from tidegate.engine.plan import PlannedSource
 from tidegate.engine.program import ProgramRecord, check_program
-from tidegate.engine.rescaling import Rescaling, lowered_as_saved, with_saved_groups
+from tidegate.engine.rescaling import Rescaling, graph_as_saved, with_saved_groups
 from tidegate.engine.runner import InProcessRunner
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.local.source_alignment import SourceAlignment
@@ -71,9 +71,10 @@ class LocalJob:
     ) -> Mapping[str, Any]:
         """Check that the program can go on from a snapshot. Returns that of the runner, for the parallelism of now."""
         saved = ProgramRecord.of_plain(fields["program"])
-        before = lowered_as_saved(graph, options, saved)
+        options = with_saved_groups(options, saved)
+        before = lower(graph_as_saved(graph, saved), options)
         program, migrations = check_program(saved, ProgramRecord.of(before), where)
-        self.plan = lower(graph, with_saved_groups(options, saved))
+        self.plan = lower(graph, options)
         self._program = program.rescaled(self.plan)
         for sentence in migrations:
             _LOGGER.warning("%s", sentence)

@@ -26,7 +26,8 @@ from tidegate.engine.plan import PhysicalPlan
 from tidegate.engine.runner import InProcessRunner
 from tidegate.engine.sinks import Sinks
 from tidegate.errors import UserCodeError
-from tidegate.spark.state.residents import Residents, RunOfJob, describe_state
+from tidegate.spark.state.residents import Residents, RunOfJob
+from tidegate.spark.state.saved_subtask import SUBTASK, decode_subtask
 from tidegate.testing import ManualClock, ManualSource, Watermark, WatermarkStatus
 
 Batch = dict[Target, list[Message]]
@@ -402,10 +403,10 @@ def test_residents_that_nobody_needed_for_long_are_closed_when_another_comes(mon
 def test_a_stored_subtask_says_which_run_saved_it_and_in_which_formats() -> None:
     cluster = remembering()
     feed(cluster, 0)
-    stored = describe_state(cluster.blobs[STAGE]["subtask"])
-    assert stored["run"] == "run 1"
-    assert list(stored["formats"]) == ["task"]
-    assert list(stored["stores"]) == ["task"]
+    stored = decode_subtask(cluster.blobs[STAGE][SUBTASK])
+    assert stored.run == "run 1"
+    assert list(stored.formats) == ["task"]
+    assert list(stored.stores) == ["task"]
 
 
 def test_the_end_of_input_reaches_every_stage_and_functions_stay_open_until_the_run_ends() -> None:

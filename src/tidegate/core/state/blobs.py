@@ -31,6 +31,9 @@ class MemoryBlobs:
     def remove(self, name: str) -> None:
         del self._data[name]
 
+    def clear(self) -> None:
+        self._data.clear()
+
     def snapshot(self) -> Any:
         return dict(self._data)
 

@@ -39,7 +39,8 @@ def compile_plan(
 
     `folder` is the checkpoint; without it only DataFrames can be read.
     """
-    packets = _source_packets(session, plan, group_keys, folder, guard)
+    num_rescales = 0 if run.rescaled is None else run.rescaled.number
+    packets = _source_packets(session, plan, group_keys, folder, guard, num_rescales)
     last = plan.num_stages - 1
     for stage in range(last + 1):
         grouped = packets.withColumn("now", F.unix_millis(F.current_timestamp())).groupBy("gid")
@@ -54,11 +55,17 @@ def compile_plan(
 
 
 def _source_packets(
-    session: SparkSession, plan: PhysicalPlan, group_keys: Sequence[int], folder: Path | None, guard: Guard | None
+    session: SparkSession,
+    plan: PhysicalPlan,
+    group_keys: Sequence[int],
+    folder: Path | None,
+    guard: Guard | None,
+    num_rescales: int,
 ) -> DataFrame:
     """Packets for the first stage: what the driver feeds, and what sources read."""
     spool = None if folder is None else str(folder / SPOOL)
-    packets = stream_of(session, SpoolStreamReader(spool, len(group_keys), subtasks_of(plan)), guard)
+    reader = SpoolStreamReader(spool, len(group_keys), subtasks_of(plan), num_rescales)
+    packets = stream_of(session, reader, guard)
     for node in plan.sources:
         read = _read(session, plan, node, group_keys, folder, guard)
         if read is not None:

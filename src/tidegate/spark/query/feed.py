@@ -10,7 +10,7 @@ from tidegate.core.state.snapshot import Snapshot
 from tidegate.engine.feeder import Feeder
 from tidegate.engine.job_options import JobOptions
 from tidegate.engine.lowering import TICK_MILLIS
-from tidegate.engine.messages import Closing, Ended, Message, Target, Tick
+from tidegate.engine.messages import Closing, Ended, Message, Retired, Target, Tick
 from tidegate.engine.plan import PhysicalPlan, Reading
 
 POLL_SECONDS: Final = 0.05
@@ -58,9 +58,15 @@ class Feed:
         """Make a batch in which every subtask of every stage looks at the clock."""
         self._write({Target(0, subtask): [Tick()] for subtask in range(self._plan.parallelism)}, None)
 
-    def wake_everybody(self) -> None:
-        """Make a batch in which every subtask runs once."""
-        self._write(self._to_everybody(Tick()), None)
+    def wake_everybody(self, num_before: int = 0) -> None:
+        """Make a batch in which every subtask runs once.
+
+        `num_before` is how many there were before the job was rescaled; those that are no more are told so.
+        """
+        messages = self._to_everybody(Tick())
+        for stage, subtask in product(range(self._plan.num_stages), range(self._plan.parallelism, num_before)):
+            messages[Target(stage, subtask)] = [Retired()]
+        self._write(messages, None)
 
     def end_input(self) -> None:
         """The end of all input; behind it functions are closed."""

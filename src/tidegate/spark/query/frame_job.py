@@ -18,7 +18,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tidegate.core.source.dataframe_source import DataFrameSource
 from tidegate.core.state.snapshot import Snapshot
 from tidegate.engine.job_options import JobOptions, SparkOptions
-from tidegate.engine.lowering import lower
 from tidegate.engine.messages import Message, Target
 from tidegate.engine.plan import PhysicalPlan, Reading
 from tidegate.engine.result_table import ResultTable
@@ -28,7 +27,7 @@ from tidegate.spark.query.compiler import compile_plan
 from tidegate.spark.query.feed import POLL_SECONDS, Feed
 from tidegate.spark.query.frames import adopt
 from tidegate.spark.query.layout import QUERY, SPOOL
-from tidegate.spark.query.program_file import ProgramFile
+from tidegate.spark.query.program_file import ProgramFile, lowered
 from tidegate.spark.query.session import OWN_SETTINGS, applied, get_session, query_settings
 from tidegate.spark.query.unstarted import forget_unstarted, has_begun
 from tidegate.spark.query.workers import check_workers
@@ -58,15 +57,19 @@ class FrameJob:
     def __init__(self, graph: StreamGraph, options: SparkOptions, tables: Sequence[ResultTable]) -> None:
         self._options = options
         self._tables = list(tables)
-        self.plan = lower(graph, options.job.plan_options(has_workers=True))
+        folder = None if options.checkpoint is None else Path(options.checkpoint)
+        self.plan = lowered(graph, options.job.plan_options(has_workers=True), folder)
         self._refuse_sinks()
         self._session = get_session(options.spark, self.plan.parallelism)
-        self._checkpoint = None if options.checkpoint is None else _Checkpoint(Path(options.checkpoint))
+        self._checkpoint = None if folder is None else _Checkpoint(folder)
         if self._checkpoint is None:
             self._refuse_what_needs_a_folder()
         job_id = uuid.uuid4().hex if self._checkpoint is None else self._checkpoint.program.take(self.plan)
         self.location = None if self._checkpoint is None else str(self._checkpoint.folder / QUERY)
-        self._run = RunOfJob(job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()), self.location, True)
+        rescaled = None if self._checkpoint is None else self._checkpoint.program.rescaled_state
+        self._run = RunOfJob(
+            job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()), self.location, True, rescaled
+        )
         self._group_keys = group_keys(self.plan.parallelism)
         self._has_frames = any(isinstance(node.source, DataFrameSource) for node in self.plan.sources)
         for sentence in unheld_alignments(self.plan):
@@ -104,9 +107,9 @@ class FrameJob:
         try:
             checkpoint.program.take(self.plan)
             forget_unstarted(checkpoint.folder / QUERY)
-            feeding = _Feeding(checkpoint, self.plan, self._options.job, self._run.run_id, self._group_keys)
+            feeding = _Feeding(checkpoint, self.plan, self._options.job, self._run.run_id)
             if has_begun(checkpoint.folder / QUERY):
-                feeding.feed.wake_everybody()
+                feeding.feed.wake_everybody(checkpoint.program.num_retired)
             if ends_by_itself:
                 feeding.feed_all()
             with applied(self._session, settings):
@@ -154,12 +157,11 @@ class _Checkpoint:
 class _Feeding:
     """Feeds a query until it ends, and then gives its folder up."""
 
-    def __init__(
-        self, checkpoint: _Checkpoint, plan: PhysicalPlan, options: JobOptions, run_id: str, keys: Sequence[int]
-    ) -> None:
+    def __init__(self, checkpoint: _Checkpoint, plan: PhysicalPlan, options: JobOptions, run_id: str) -> None:
         self._checkpoint = checkpoint
         self._query = checkpoint.folder / QUERY
-        self._spool = Spool(checkpoint.folder / SPOOL, keys, last_position(self._query))
+        every_key = group_keys(max(plan.parallelism, checkpoint.program.num_retired))
+        self._spool = Spool(checkpoint.folder / SPOOL, every_key, last_position(self._query))
         self._spool.forget_failure()
         self._num_commits = self._count_commits()
         self._driver_reads = [node for node in plan.sources if node.reading is Reading.BY_DRIVER]

@@ -19,7 +19,6 @@ from tidegate.core.source.dataframe_source import DataFrameSource
 from tidegate.core.state.snapshot import Snapshot
 from tidegate.engine.feeder import Feeder
 from tidegate.engine.job_options import SparkOptions
-from tidegate.engine.lowering import lower
 from tidegate.engine.messages import Message, Target
 from tidegate.engine.plan import Reading
 from tidegate.engine.sinks import Sinks
@@ -29,7 +28,7 @@ from tidegate.spark.query.errors import told_by_us
 from tidegate.spark.query.feed import POLL_SECONDS, Feed
 from tidegate.spark.query.layout import QUERY, SPOOL
 from tidegate.spark.query.live_query import LiveQuery
-from tidegate.spark.query.program_file import ProgramFile
+from tidegate.spark.query.program_file import ProgramFile, lowered
 from tidegate.spark.query.session import OWN_SETTINGS, applied, get_session, is_remote, query_settings
 from tidegate.spark.query.sink_batches import SinkBatches
 from tidegate.spark.query.unstarted import forget_unstarted
@@ -54,8 +53,8 @@ class SparkJob:
     def __init__(self, graph: StreamGraph, options: SparkOptions, name: str = "tidegate") -> None:
         self._options = options
         self._name = name
-        self.plan = lower(graph, options.job.plan_options(has_workers=True))
         self._folder = Path(options.checkpoint or tempfile.mkdtemp(prefix="tidegate-"))
+        self.plan = lowered(graph, options.job.plan_options(has_workers=True), self._folder)
         self._is_temporary = options.checkpoint is None
         self._ownership = Ownership(self._folder)
         self._recoverable = None if self._is_temporary else self._folder
@@ -80,9 +79,15 @@ class SparkJob:
         """Read what the checkpoint knows, now that it is ours."""
         self._program = ProgramFile(self._folder)
         job_id = self._program.take(self.plan)
-        self._run = RunOfJob(job_id, uuid.uuid4().hex, cloudpickle.dumps(self.plan.for_workers()))
+        self._run = RunOfJob(
+            job_id,
+            uuid.uuid4().hex,
+            cloudpickle.dumps(self.plan.for_workers()),
+            rescaled=self._program.rescaled_state,
+        )
         self._group_keys = group_keys(self.plan.parallelism)
-        self.spool = Spool(self._folder / SPOOL, self._group_keys, last_position(self._folder / QUERY))
+        every_key = group_keys(max(self.plan.parallelism, self._program.num_retired))
+        self.spool = Spool(self._folder / SPOOL, every_key, last_position(self._folder / QUERY))
         self.sinks = Sinks(self.plan, self._options.job.clock, job_id)
         self._batches = SinkBatches(
             self.sinks,
@@ -118,7 +123,7 @@ class SparkJob:
         """Open the sinks and start the query. After a restart every subtask runs once, to say how far time is."""
         self._batches.open()
         if self._program.is_restart:
-            self._feed.wake_everybody()
+            self._feed.wake_everybody(self._program.num_retired)
         self._query.start()
 
     def process_all(self) -> None:

@@ -20,6 +20,7 @@ from tidegate.spark.wire.packets import record_batch
 
 _FILES: Final = "next"
 _SUBTASKS: Final = "subtasks"
+_RESCALES: Final = "rescales"
 
 WHOLE_PROGRAM: Final = "*"
 """Stands for all operators that have no parallelism of their own."""
@@ -61,9 +62,13 @@ class SpoolStreamReader(PacketStreamReader):
     counts = "spool"
     rests_at_stop = False
 
-    def __init__(self, folder: str | None, tasks: int, subtasks: Mapping[str, int]) -> None:
-        """Without a folder nothing is fed, and nothing can be. `subtasks` are those of the program, by uid."""
+    def __init__(self, folder: str | None, tasks: int, subtasks: Mapping[str, int], num_rescales: int = 0) -> None:
+        """Without a folder nothing is fed, and nothing can be. `subtasks` are those of the program, by uid.
+
+        `num_rescales` is how often the checkpoint was rescaled.
+        """
         super().__init__()
+        self._num_rescales = num_rescales
         self._folder = folder
         self._tasks = tasks
         self._subtasks = dict(subtasks)
@@ -79,17 +84,22 @@ class SpoolStreamReader(PacketStreamReader):
     def facts(self) -> dict[str, Any]:
         if self._folder is not None:
             raise_failure(Path(self._folder))
-        return {_SUBTASKS: self._subtasks}
+        return {_SUBTASKS: self._subtasks, _RESCALES: self._num_rescales}
 
     def check_facts(self, known: Mapping[str, Any]) -> None:
-        """The subtasks of operators are those of the query's last run: keys are shared out among them."""
+        """The subtasks of operators are those of the query's last run: keys are shared out among them.
+
+        Unless they were shared out anew since.
+        """
+        if known.get(_RESCALES, 0) < self._num_rescales:
+            return
         for uid, count in known.get(_SUBTASKS, {}).items():
             now = self._subtasks.get(uid, count)
             if now != count:
                 what = "the parallelism" if uid == WHOLE_PROGRAM else f"the parallelism of the operator {uid!r}"
                 raise SnapshotError(
                     f"{what} was {count} when this query ran before and is {now} now: keys would lose their state; run "
-                    "it as it was, or start from a new checkpoint"
+                    "it as it was, or rescale it first: tidegate rescale CHECKPOINT PROGRAM.py --parallelism N"
                 )
 
     def next_positions(self, start: Positions, until: Positions) -> Positions:

@@ -5,7 +5,7 @@ Every call into the state store is a round trip, so there are few blobs, and eac
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import cloudpickle
 
@@ -18,28 +18,39 @@ _VERSION: Final = b"\x03"
 """Every blob begins with it."""
 
 
-class MapStateBlobs:
-    """The blobs of one subtask, in a map state of Spark's. `owner` says which subtask it is."""
+class SubtaskBlobs(Blobs, Protocol):
+    """All blobs of one subtask."""
 
-    def __init__(self, state: Any, owner: str) -> None:
+    def clear(self) -> None: ...
+
+
+def state_of(name: str, stage: int, subtask: int) -> str:
+    """What a blob is, for its signature and for people."""
+    return f"state {name!r} of subtask {subtask} of stage {stage}"
+
+
+class MapStateBlobs:
+    """The blobs of one subtask, in a map state of Spark's."""
+
+    def __init__(self, state: Any, stage: int, subtask: int) -> None:
         self._state = state
-        self._owner = owner
+        self._owner = (stage, subtask)
 
     def get(self, name: str, *, is_there: bool = False) -> bytes | None:
         # Spark warns of a value that is asked for and not there, and reads one that is there to say so.
         if not is_there and not self._state.containsKey((name,)):
             return None
         value = self._state.getValue((name,))
-        return None if value is None else unseal(bytes(value[0]), self._what(name))
+        return None if value is None else unseal(bytes(value[0]), state_of(name, *self._owner))
 
     def put(self, name: str, data: bytes) -> None:
-        self._state.updateValue((name,), (seal(data, self._what(name)),))
+        self._state.updateValue((name,), (seal(data, state_of(name, *self._owner)),))
 
     def remove(self, name: str) -> None:
         self._state.removeKey((name,))
 
-    def _what(self, name: str) -> str:
-        return f"state {name!r} of {self._owner}"
+    def clear(self) -> None:
+        self._state.clear()
 
 
 class BatchBlobs:

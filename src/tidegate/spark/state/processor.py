@@ -12,7 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from tidegate.engine.messages import Message, Tick
+from tidegate.engine.messages import Message, Retired, Tick
 from tidegate.engine.subtask import Outbox
 from tidegate.spark.state.blobs import MapStateBlobs
 from tidegate.spark.state.own_query import check_own_query, current_query_run
@@ -24,6 +24,8 @@ from tidegate.spark.worker import prepare_worker
 # As text, Spark would parse each of them twice in every task.
 _STATE_KEY: Final = StructType([StructField("name", StringType())])
 _STATE_VALUE: Final = StructType([StructField("data", BinaryType())])
+STATE_NAME: Final = "tidegate"
+"""The state of Spark's with all blobs of a subtask."""
 _PACKET: Final = Row("stage", "gid", "payload")
 
 
@@ -40,7 +42,7 @@ class StageProcessor(StatefulProcessor):
         if self._run.location is not None:
             check_own_query(self._run.location)
         self._run = self._run.of_query(current_query_run())
-        self._state = handle.getMapState("tidegate", _STATE_KEY, _STATE_VALUE)
+        self._state = handle.getMapState(STATE_NAME, _STATE_KEY, _STATE_VALUE)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
         passing, sent = self._run_batch(key, ((row.stage, row.gid, row.payload, row.now) for row in rows))
@@ -65,10 +67,14 @@ class StageProcessor(StatefulProcessor):
                 passing.append((int(stage), int(gid), bytes(payload)))
         if not messages:
             return passing, {}
+        if any(isinstance(message, Retired) for message in messages):
+            # Its state is with other subtasks since the job was rescaled.
+            self._state.clear()
+            return passing, {}
         subtask = self._group_keys.index(int(key[0]))
         times = [message.now for message in messages if isinstance(message, Tick) and message.now is not None]
         now = max(times, default=now)
-        blobs = MapStateBlobs(self._state, f"subtask {subtask} of stage {self._stage}")
+        blobs = MapStateBlobs(self._state, self._stage, subtask)
         with without_collections():
             return passing, RESIDENTS.run_batch(self._run, self._stage, subtask, blobs, messages, now)
 

@@ -7,17 +7,15 @@ state store counts: a resident goes on from memory only if it was the last to sa
 from __future__ import annotations
 
 import contextlib
-import struct
 import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import cloudpickle
 
 from tidegate.core.columnar.table_cache import TableCache
-from tidegate.core.state.blobs import Blobs
 from tidegate.engine.clocks import real_clock
 from tidegate.engine.functions import SubtaskFunctions
 from tidegate.engine.messages import Message
@@ -25,13 +23,12 @@ from tidegate.engine.plan import PhysicalPlan
 from tidegate.engine.program import check_stage_formats, stage_formats
 from tidegate.engine.subtask import Outbox, Subtask
 from tidegate.engine.wiring import BatchTime, Surroundings
+from tidegate.errors import SnapshotError
 from tidegate.spark.state.blob_state import BlobState
-from tidegate.spark.state.blobs import decode_blob, encode_blob
+from tidegate.spark.state.blobs import SubtaskBlobs
+from tidegate.spark.state.rescaled_state import RescaledState
+from tidegate.spark.state.saved_subtask import SUBTASK, SavedState, decode_head, decode_subtask, encode_subtask
 
-_NAME: Final = "subtask"
-"""The blob with everything of a subtask that is not in blobs of its own."""
-_HEAD: Final = struct.Struct("<16sq")
-"""Who saved a subtask last, and how many batches it had seen by then."""
 _NUM_SAVERS: Final = 64
 """How many of those who saved a subtask are remembered; one that is not opens its functions anew."""
 _OF_QUERY: Final = "/"
@@ -50,6 +47,8 @@ class RunOfJob:
     """Where its query must be kept, if somebody else starts it."""
     is_started_by_user: bool = False
     """Whether somebody else starts the query, and may do so again: then each start is a run of its own."""
+    rescaled: RescaledState | None = None
+    """The last rescale of its checkpoint: subtasks that have not begun behind it begin with what it left for them."""
 
     def of_query(self, query_run: str | None) -> RunOfJob:
         """This run in one run of its query, as Spark names that."""
@@ -81,7 +80,7 @@ class Resident:
         self._renew_functions()
         self.used_at = time.monotonic()
 
-    def run_batch(self, blobs: Blobs, messages: Iterable[Message], now: int) -> Outbox:
+    def run_batch(self, blobs: SubtaskBlobs, messages: Iterable[Message], now: int) -> Outbox:
         """One batch on the state that the store has."""
         self.used_at = time.monotonic()
         self._time.now = now
@@ -98,48 +97,68 @@ class Resident:
             self._subtask.close()
             self._subtask = None
 
-    def _on(self, blobs: Blobs) -> Subtask:
+    def _on(self, blobs: SubtaskBlobs) -> Subtask:
         """The subtask as the store has it: the one in memory, if nobody has saved since."""
-        data = blobs.get(_NAME, is_there=self._subtask is not None)
-        saver, num_batches = (b"", -1) if data is None else _HEAD.unpack_from(data)
+        data = blobs.get(SUBTASK, is_there=self._subtask is not None)
+        saver, num_batches = (b"", -1) if data is None else decode_head(data)
         if self._subtask is not None and (saver, num_batches) == (self._saver, self._num_batches):
             self._state.begin(blobs)
             return self._subtask
-        saved = {} if data is None else decode_blob(data[_HEAD.size :], _NAME)
-        self._savers = saved.get("savers", {})
+        saved = self._behind_rescale(None if data is None else decode_subtask(data), blobs)
+        self._savers = {} if saved is None else saved.savers
         if self._subtask is not None:
             self._subtask.discard()
         if self._num_batches >= 0 and self._savers.get(self._saver) != self._num_batches:
             # What this one did in its last batch does not count: so neither do its functions.
             self._renew_functions()
-        check_stage_formats(saved.get("formats", {}), self._plan, self._stage)
-        self._state = BlobState(self._tables, saved.get("stores"))
+        check_stage_formats({} if saved is None else saved.formats, self._plan, self._stage)
+        self._state = BlobState(self._tables, None if saved is None else saved.stores)
         self._state.begin(blobs)
         surroundings = Surroundings(
             self._time,
             real_clock=real_clock,
-            is_restart=saved.get("run") != self.run.run_id,
+            is_restart=saved is None or saved.run != self.run.run_id,
             job_id=self.run.job_id,
         )
         self._subtask = Subtask(
-            self._plan, self._stage, self._index, self._functions, self._state, surroundings, saved.get("subtask")
+            self._plan,
+            self._stage,
+            self._index,
+            self._functions,
+            self._state,
+            surroundings,
+            None if saved is None else saved.subtask,
         )
         self._num_batches = num_batches
         return self._subtask
 
-    def _save(self, subtask: Subtask, blobs: Blobs) -> None:
+    def _behind_rescale(self, saved: SavedState | None, blobs: SubtaskBlobs) -> SavedState | None:
+        """What a subtask goes on from: what is saved, or what the last rescale has left, if it has not begun there."""
+        rescaled = self.run.rescaled
+        known, number = 0 if saved is None else saved.rescaled, 0 if rescaled is None else rescaled.number
+        if known > number:
+            raise SnapshotError(
+                f"the state of stage {self._stage} was rescaled {known} times, program.json knows of {number}: the "
+                "checkpoint was put together from different times; restore all of it"
+            )
+        if rescaled is None or known == number:
+            return saved
+        blobs.clear()
+        for name, blob in rescaled.blobs(self._stage, self._index):
+            blobs.put(name, blob)
+        data = blobs.get(SUBTASK)
+        return None if data is None else decode_subtask(data)
+
+    def _save(self, subtask: Subtask, blobs: SubtaskBlobs) -> None:
         snapshot = subtask.snapshot()
         self._num_batches += 1
         self._savers.pop(self._saver, None)
         self._savers = dict([*self._savers.items(), (self._saver, self._num_batches)][-_NUM_SAVERS:])
-        saved = {
-            "run": self.run.run_id,
-            "formats": self._formats,
-            "savers": self._savers,
-            "subtask": snapshot,
-            "stores": self._state.finish(),
-        }
-        blobs.put(_NAME, _HEAD.pack(self._saver, self._num_batches) + encode_blob(saved))
+        number = 0 if self.run.rescaled is None else self.run.rescaled.number
+        saved = SavedState(
+            self._stage, number, self.run.run_id, self._formats, self._savers, snapshot, self._state.finish()
+        )
+        blobs.put(SUBTASK, encode_subtask(self._saver, self._num_batches, saved))
 
     def _renew_functions(self) -> None:
         self._plan = self.run.load_plan()
@@ -155,7 +174,7 @@ class Residents:
         self._residents: dict[tuple[str, int, int], Resident] = {}
 
     def run_batch(
-        self, run: RunOfJob, stage: int, index: int, blobs: Blobs, messages: Iterable[Message], now: int
+        self, run: RunOfJob, stage: int, index: int, blobs: SubtaskBlobs, messages: Iterable[Message], now: int
     ) -> Outbox:
         """One batch of a subtask. One that fails is thrown away, with its functions."""
         subtask = (run.job_id, stage, index)
@@ -183,8 +202,3 @@ class Residents:
 
 RESIDENTS: Final = Residents()
 """Those of this worker."""
-
-
-def describe_state(data: bytes) -> Any:
-    """What a blob of a subtask holds, for tests and tools."""
-    return decode_blob(data[_HEAD.size :], _NAME)

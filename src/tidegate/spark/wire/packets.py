@@ -25,6 +25,7 @@ from tidegate.engine.messages import (
     Records,
     Report,
     Results,
+    Retired,
     Summary,
     Target,
     Tick,
@@ -39,7 +40,7 @@ _VERSION: Final = 2
 _HEAD: Final = struct.Struct("<BBI")
 _MANY: Final = 0
 _ARROW_ROW: Final = pa.schema([("stage", pa.int32()), ("gid", pa.int32()), ("payload", pa.binary())])
-_KINDS: Final[tuple[type[Message], ...]] = (Element, Moved, Joined, Summary, Tick, Ended, Closing, Report)
+_KINDS: Final[tuple[type[Message], ...]] = (Element, Moved, Joined, Summary, Tick, Ended, Closing, Report, Retired)
 """Messages by the number that stands for their kind in a packet of many."""
 _TABLES: Final[tuple[type[Records | Partials | Results], ...]] = (Records, Partials, Results)
 """Messages with a table; the number of a kind is behind that of packets of many."""
