@@ -14,6 +14,7 @@ from tidegate.cli.demo import demo
 from tidegate.cli.doctor import doctor
 from tidegate.cli.failures import FAILURE, INTERRUPTED, say
 from tidegate.cli.plan import plan
+from tidegate.cli.rescale import rescale
 from tidegate.cli.run import run
 
 app = typer.Typer(
@@ -45,6 +46,7 @@ app.command()(demo)
 app.command()(run)
 app.command()(plan)
 app.command()(doctor)
+app.command()(rescale)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -21,6 +21,9 @@ class Intercepted:
     graph: StreamGraph
     name: str
     on_end: Any
+    checkpoint: str | None
+    tables: Sequence[Any] = ()
+    """What the DataFrame of a program consists of, if it is one."""
 
 
 Intercept = Callable[[MakeJob, Intercepted], Any]
@@ -35,14 +38,14 @@ def intercepted(intercept: Intercept, intercept_frame: InterceptFrame | None = N
     make_client, make_frame = StreamExecutionEnvironment._client, StreamExecutionEnvironment._frame
 
     def client(env: StreamExecutionEnvironment, graph: StreamGraph, job_name: str | None, on_end: Any = None) -> Any:
-        job = Intercepted(env, graph, job_name or "job", on_end)
+        job = Intercepted(env, graph, job_name or "job", on_end, env._checkpoint)
         return intercept(lambda: make_client(env, graph, job_name, on_end), job)
 
     def frame(
         env: StreamExecutionEnvironment, graph: StreamGraph, tables: Sequence[Any], checkpoint: str | None
     ) -> Any:
         assert intercept_frame is not None
-        job = Intercepted(env, graph, "to_dataframe", None)
+        job = Intercepted(env, graph, "to_dataframe", None, checkpoint, tables)
         return intercept_frame(lambda: make_frame(env, graph, tables, checkpoint), job)
 
     StreamExecutionEnvironment._client = client  # type: ignore[method-assign, assignment]

@@ -47,6 +47,10 @@ _LOOK_SECONDS: Final = 0.5
 """How often it is looked whether the query still runs."""
 
 
+class SettledError(SystemExit):
+    """Leaves a program whose query was started only to end what it had begun."""
+
+
 class FrameJob:
     """Makes the DataFrame, and starts each query that comes of it.
 
@@ -54,8 +58,12 @@ class FrameJob:
     one the query's own checkpoint is all there is, so what needs more is refused.
     """
 
-    def __init__(self, graph: StreamGraph, options: SparkOptions, tables: Sequence[ResultTable]) -> None:
+    def __init__(
+        self, graph: StreamGraph, options: SparkOptions, tables: Sequence[ResultTable], *, settles: bool = False
+    ) -> None:
+        """With `settles` a query only ends what one before had begun; then its program ends, with `SettledError`."""
         self._options = options
+        self.settles = settles
         self._tables = list(tables)
         folder = None if options.checkpoint is None else Path(options.checkpoint)
         self.plan = lowered(graph, options.job.plan_options(has_workers=True), folder)
@@ -110,10 +118,16 @@ class FrameJob:
             feeding = _Feeding(checkpoint, self.plan, self._options.job, self._run.run_id)
             if has_begun(checkpoint.folder / QUERY):
                 feeding.feed.wake_everybody(checkpoint.program.num_retired)
-            if ends_by_itself:
+            if self.settles:
+                checkpoint.ownership.stop_soon()
+            elif ends_by_itself:
                 feeding.feed_all()
             with applied(self._session, settings):
                 query = start()
+            if self.settles:
+                query.awaitTermination()
+                feeding.confirm()
+                raise SettledError
         except BaseException:
             checkpoint.ownership.release()
             raise
@@ -190,7 +204,7 @@ class _Feeding:
                 self._spool.write_failure(f"{type(error).__name__}: {error}")
         finally:
             _await_end(query)
-            self._confirm()
+            self.confirm()
             _give_up(self._checkpoint.folder, query)
 
     def _keep(self, query: StreamingQuery) -> None:
@@ -202,7 +216,7 @@ class _Feeding:
                 if time.monotonic() >= look_at:
                     if not query.isActive:
                         return
-                    self._confirm()
+                    self.confirm()
                     look_at = time.monotonic() + _LOOK_SECONDS
                 if self._feeder.has_ended or self.feed.step(self._feeder) == 0:
                     self._feeder.wake.wait(POLL_SECONDS)
@@ -214,7 +228,7 @@ class _Feeding:
         self._checkpoint.ownership.guard.check()
         self._spool.write(messages, note)
 
-    def _confirm(self) -> None:
+    def confirm(self) -> None:
         """The program is remembered when its first batch is done."""
         if self._count_commits() > self._num_commits:
             with contextlib.suppress(OSError):

@@ -29,6 +29,8 @@ class Starter(Protocol):
 
     location: str | None
     """Where the query must keep its checkpoint, None if its user chooses that."""
+    settles: bool
+    """Whether the query only ends what it had begun, whatever its trigger."""
 
     def check_location(self, location: Any) -> None:
         """Refuse another place for the checkpoint."""
@@ -126,6 +128,8 @@ class _Writer:
             starter.check_location(keywords[key])
         if starter.location is not None:
             super().option(_LOCATION, starter.location)  # type: ignore[misc]
+        if starter.settles:
+            super().trigger(availableNow=True)  # type: ignore[misc]
         return starter.start(lambda: start(*args, **keywords), ends_by_itself=getattr(self, "_tidegate_ends", False))
 
     def _starter(self) -> Starter:

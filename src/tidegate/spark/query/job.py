@@ -73,6 +73,7 @@ class SparkJob:
         self._query = LiveQuery(self._start_query, self._recoverable)
         self._feed = Feed(self.plan, options.job, self._run.run_id, self._write)
         self._is_draining = False
+        self._settles = False
         self._ending = threading.RLock()
 
     def _load_checkpoint(self) -> None:
@@ -125,6 +126,17 @@ class SparkJob:
         if self._program.is_restart:
             self._feed.wake_everybody(self._program.num_retired)
         self._query.start()
+
+    def settle(self) -> None:
+        """End what a run before had begun: its last batch, and elements on their way. Nothing more is read."""
+        self._settles = True
+        self._ownership.stop_soon()
+        try:
+            with told_by_us(self._recoverable):
+                self.start()
+                self._query.supervise(self._await_query)
+        finally:
+            self.finish()
 
     def process_all(self) -> None:
         """Wait until everything that is in the spool has been processed."""
@@ -193,7 +205,7 @@ class SparkJob:
             )
 
     def _trigger(self) -> dict[str, Any]:
-        if self._options.trigger == "availableNow" or (self._workers_read and self._ends_by_itself()):
+        if self._settles or self._options.trigger == "availableNow" or (self._workers_read and self._ends_by_itself()):
             return {"availableNow": True}
         return {"processingTime": self._options.trigger}
 

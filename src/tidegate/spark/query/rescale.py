@@ -66,13 +66,18 @@ class Rescale:
                 f"the checkpoint has {groups} key groups, so it cannot have {parallelism} subtasks; give at most "
                 f"{groups}, or begin a new checkpoint with set_max_parallelism"
             )
-        self.graph_before = graph_as_saved(graph, saved)
+        self._saved = saved
+        self.graph_before = self.as_saved(graph)
         """The program as it was: for what has to be ended before."""
         self._before = lower(self.graph_before, options)
         self._after = lower(replace(graph, default_parallelism=parallelism), options)
         check_program(saved, ProgramRecord.of(self._before), f"checkpoint {folder}")
         self._rescaling = Rescaling(self._before, self._after)
         self._rescaling.check()
+
+    def as_saved(self, graph: StreamGraph) -> StreamGraph:
+        """The program with the parallelism that it had."""
+        return graph_as_saved(graph, self._saved)
 
     @property
     def is_settled(self) -> bool:
