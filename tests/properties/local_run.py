@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import cloudpickle
@@ -15,7 +16,8 @@ from tidegate.datastream.window import Trigger
 from tidegate.engine.channels import subtask_of_channel
 from tidegate.engine.lowering import PlanOptions, lower
 from tidegate.engine.messages import Element, Message, Moved, Order, Target
-from tidegate.engine.plan import PlannedSource
+from tidegate.engine.plan import PhysicalPlan, PlannedSource
+from tidegate.engine.rescaling import Rescaling
 from tidegate.engine.runner import InProcessRunner
 from tidegate.testing import ManualClock, ManualSource, Watermark, WatermarkStatus
 
@@ -55,7 +57,8 @@ class LocalProgram:
         for name, stream in describe(streams).items():
             self.tapes[name] = Tape()
             stream.sink_to(self.tapes[name])
-        self._plan = lower(env._graph(), PlanOptions(0, reads_columns=False, has_micro_batches=False))
+        self._graph = env._graph()
+        self._plan = self._lowered(parallelism)
         self.clock = ManualClock()
         self._number = 0
         self._runner = self._start(None)
@@ -69,11 +72,14 @@ class LocalProgram:
     def status(self, *, is_idle: bool, channel: int = 0, input_index: int = 0) -> None:
         self._move(WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE, channel, input_index)
 
-    def restart(self) -> None:
-        """Stop, and go on from what a file would hold."""
-        saved = cloudpickle.dumps(self._runner.snapshot())
+    def restart(self, parallelism: int | None = None) -> None:
+        """Stop, and go on from what a file would hold, with another parallelism if one is given."""
+        saved: Any = cloudpickle.loads(cloudpickle.dumps(self._runner.snapshot()))
         self.close()
-        self._runner = self._start(cloudpickle.loads(saved))
+        if parallelism is not None:
+            before, self._plan = self._plan, self._lowered(parallelism)
+            saved = Rescaling(before, self._plan).runner(saved)
+        self._runner = self._start(saved)
 
     def metric(self, uid: str, name: str) -> int:
         """A metric of an operator, over all its subtasks."""
@@ -82,6 +88,10 @@ class LocalProgram:
     def close(self) -> None:
         self._runner.close()
         self._runner.sinks.close()
+
+    def _lowered(self, parallelism: int) -> PhysicalPlan:
+        options = PlanOptions(0, reads_columns=False, has_micro_batches=False)
+        return lower(replace(self._graph, default_parallelism=parallelism), options)
 
     def _start(self, saved: Any) -> InProcessRunner:
         runner = InProcessRunner(self._plan, self.clock, saved)
@@ -100,8 +110,10 @@ class LocalProgram:
         self._runner.run_batch({target: [make((self._number, ""), source.uid)]})
 
 
-def run(program: Program, script: Script, cuts: Collection[int] = (), trigger: Trigger | None = None) -> Run:
-    """Run a program; it is restarted before each step that `cuts` names."""
+def run(
+    program: Program, script: Script, cuts: Collection[int] | Mapping[int, int] = (), trigger: Trigger | None = None
+) -> Run:
+    """Run a program; it is restarted before each step that `cuts` names, with the parallelism that is given there."""
 
     def describe(inputs: list[DataStream]) -> dict[str, DataStream]:
         built: Built = build(program, inputs[0], trigger)
@@ -111,7 +123,7 @@ def run(program: Program, script: Script, cuts: Collection[int] = (), trigger: T
     outcomes = []
     for number, step in enumerate(script):
         if number in cuts:
-            live.restart()
+            live.restart(cuts[number] if isinstance(cuts, Mapping) else None)
         do(live, step)
         outcomes.append(_outcome(live.tapes))
     counts = [

@@ -58,6 +58,19 @@ def test_a_restart_before_every_step_gives_the_same_in_the_same_order(case: Case
     assert in_stream_order(local_run.run(program, script, everywhere)) == in_stream_order(local_run.run(*case))
 
 
+@given(
+    programs_with_scripts(),
+    st.dictionaries(st.integers(0, 45), st.sampled_from([1, 2, 3, 4, 7]), min_size=1, max_size=5),
+)
+@settings(max_examples=150, deadline=None)
+def test_another_parallelism_at_any_step_gives_the_same(case: Case, cuts: dict[int, int]) -> None:
+    ran, model = local_run.run(*case, cuts), expected(*case)
+    for step, must in zip(ran.outcomes, model.outcomes, strict=True):
+        assert Counter(step.results) == Counter(must.results)
+        assert Counter(step.late) == Counter(must.late)
+    assert ran.counts == model.counts
+
+
 @given(programs_with_scripts(programs().map(lambda program: replace(program, channels=3))), st.permutations(range(3)))
 @settings(max_examples=60, deadline=None)
 def test_permuting_the_channels_gives_the_same(case: Case, order: list[int]) -> None:
