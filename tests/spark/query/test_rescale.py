@@ -21,6 +21,8 @@ from tidegate.datastream.functions import KeyedBroadcastProcessFunction, KeyedPr
 from tidegate.datastream.state import MapStateDescriptor
 from tidegate.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from tidegate.errors import SnapshotError
+from tidegate.spark.query import rescale as query_rescale
+from tidegate.spark.query.program_file import ProgramFile
 from tidegate.spark.query.rescale import Rescale
 from tidegate.storage.ownership import Ownership
 
@@ -202,21 +204,61 @@ def has_ruled(folder: Path, count: int) -> bool:
     return count_ruled(folder) >= count
 
 
+class KilledError(BaseException):
+    """Stands for a kill: nothing of ours catches it."""
+
+
+def killed_behind(step: Callable[..., Any]) -> Callable[..., None]:
+    def act(*arguments: Any) -> None:
+        step(*arguments)
+        raise KilledError
+
+    return act
+
+
+STEPS: list[tuple[Any, str]] = [
+    (ProgramFile, "begin_rescale"),
+    (Rescale, "_dump"),
+    (Rescale, "_share"),
+    (query_rescale, "repartition"),
+    (Rescale, "_rescale_sinks"),
+]
+
+
 @pytest.mark.spark
-def test_a_job_goes_on_with_another_parallelism_up_and_down(spark: Any, tmp_path: Path) -> None:
+def test_a_job_goes_on_with_another_parallelism_up_and_down(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given = Input(tmp_path / "in", 20261116)
     run(spark, tmp_path, 2, partial(has_ruled, tmp_path, 1))
     for before, after in ((2, 4), (4, 1), (1, 3)):
         enough = count_ruled(tmp_path) + 80
-        given.add(3)
+        given.add(2)
         run(spark, tmp_path, before, partial(has_ruled, tmp_path, enough))
         with pytest.raises(SnapshotError, match=rf"parallelism {before}, the job has {after}.* tidegate rescale"):
             run(spark, tmp_path, after, lambda: True)
+        if after == 1:
+            kill_at_every_step(spark, tmp_path, monkeypatch)
         rescale(spark, tmp_path, after)
         with pytest.raises(SnapshotError, match=rf"parallelism {after}, the job has {before}"):
             run(spark, tmp_path, before, lambda: True)
+    with pytest.raises(SnapshotError, match="was rescaled to parallelism 3 and has not run since"):
+        rescale(spark, tmp_path, 4)
     given.add(2)
     env = environment(spark, tmp_path, 3)
     build(env, tmp_path, is_last=True)
     env.execute("to the end")
     assert found(tmp_path) == given.answer()
+
+
+def kill_at_every_step(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kill a rescale from 4 to 1 behind each of its steps; the next goes on."""
+    for owner, name in STEPS:
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, killed_behind(getattr(owner, name)))
+            with pytest.raises(KilledError):
+                rescale(spark, folder, 1)
+        with pytest.raises(SnapshotError, match="being rescaled to parallelism 1, which has not ended"):
+            run(spark, folder, 4, lambda: True)
+        with pytest.raises(SnapshotError, match="being rescaled to parallelism 1, which must end first"):
+            rescale(spark, folder, 2)
