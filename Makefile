@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-core test-spark lint format transcripts conformance cluster-test faults \
-	audit bench bench-micro bench-fixed bench-check compatibility picture check-java oracle oracle-parts oracle-programs clean
+	audit bench bench-micro bench-fixed bench-rescale bench-check compatibility picture check-java oracle oracle-parts oracle-programs clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -89,6 +89,9 @@ bench-micro: $(READY) ## Measure the core: valve by number of channels, records 
 
 bench-fixed: check-java $(READY) ## Measure what a nearly empty micro-batch costs, beside Spark's own aggregation
 	@$(BIN)/python benchmarks/spark/fixed_cost.py
+
+bench-rescale: check-java $(READY) ## Measure how long a million keys take to get another parallelism
+	@$(BIN)/python benchmarks/spark/rescale.py
 
 BENCH_READY := .venv-bench-bytewax/.ready .venv-bench-pathway/.ready .venv-bench-quix/.ready
 
