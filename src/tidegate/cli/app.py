@@ -16,6 +16,7 @@ from tidegate.cli.failures import FAILURE, INTERRUPTED, say
 from tidegate.cli.plan import plan
 from tidegate.cli.rescale import rescale
 from tidegate.cli.run import run
+from tidegate.cli.savepoint import savepoint
 
 app = typer.Typer(
     name="tidegate",
@@ -47,6 +48,7 @@ app.command()(run)
 app.command()(plan)
 app.command()(doctor)
 app.command()(rescale)
+app.command()(savepoint)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -188,6 +188,12 @@ class PartCommitter:
         self._batch = batch
         self._is_repeated = batch == self._last and batch.token == self._last.token
         if batch <= self._last and not self._is_repeated:
+            if not batch.undoes:
+                raise SnapshotError(
+                    f"{self._names.folder} has files of batches {batch} to {self._last}, which came behind the "
+                    "savepoint that the job was started from: they would be there twice; restore the savepoint with "
+                    "--undo to let them be removed, or write to another folder"
+                )
             self._take_back(batch)
 
     def add(self, file: PartFile) -> None:

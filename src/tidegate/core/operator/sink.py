@@ -19,14 +19,17 @@ class BatchId(int):
     """The number of a batch, which is its name for sinks. Batches have rising numbers.
 
     `token` says what the batch was made of. Where a job goes on from an older copy of its checkpoint, numbers come
-    again with other batches: those have another token.
+    again with other batches: those have another token. `undoes` says whether a sink may take back then what it has got
+    of later batches; a job that was started from a savepoint must be told so.
     """
 
     token: str
+    undoes: bool
 
-    def __new__(cls, number: int, token: str = "") -> BatchId:
+    def __new__(cls, number: int, token: str = "", *, undoes: bool = True) -> BatchId:
         batch_id = super().__new__(cls, number)
         batch_id.token = token
+        batch_id.undoes = undoes
         return batch_id
 
 

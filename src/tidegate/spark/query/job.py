@@ -96,6 +96,7 @@ class SparkJob:
             self._folder,
             check_owner=self._check_owner,
             on_commit=self._program.confirm,
+            undoes=self._program.restored is None or self._program.restored.undoes,
         )
 
     def _check_owner(self) -> None:

@@ -7,6 +7,7 @@ import logging
 import uuid
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tidegate.engine.lowering import PlanOptions, lower
 from tidegate.engine.plan import PhysicalPlan
@@ -38,6 +39,14 @@ class RescaleRecord:
     is_done: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class RestoreRecord:
+    """Where a checkpoint comes from, and whether sinks may take back what they have got since."""
+
+    savepoint: str
+    undoes: bool
+
+
 class ProgramFile:
     """Remembers the program that a checkpoint belongs to; the id of the job stays the same through restarts.
 
@@ -52,6 +61,13 @@ class ProgramFile:
         """Whether the checkpoint was there before."""
         self.rescaling: RescaleRecord | None = None
         """The last rescale of the checkpoint."""
+        self.restored: RestoreRecord | None = None
+        """The savepoint that the checkpoint was made of, until the first batch behind it."""
+
+    @property
+    def content(self) -> dict[str, Any] | None:
+        """What the file holds, None if there is none."""
+        return self._file.load(json.loads)
 
     @property
     def record(self) -> ProgramRecord | None:
@@ -98,6 +114,14 @@ class ProgramFile:
         self._load()
         return self.rescaling
 
+    def mark_restored(self, savepoint: str, *, undoes: bool) -> None:
+        """The checkpoint was made of a savepoint: sinks may have got more since, which they take back only if asked."""
+        record = self._load()
+        assert record is not None
+        self._program = record
+        self.restored = RestoreRecord(savepoint, undoes)
+        self._save()
+
     def begin_rescale(self, before: PhysicalPlan, after: int, batch: int) -> RescaleRecord:
         """A rescale begins behind a batch, or goes on: from now on nobody can start the job until it has ended."""
         saved = self._load()
@@ -124,6 +148,7 @@ class ProgramFile:
     def confirm(self) -> None:
         """The program runs: from now on the checkpoint is its own."""
         if not self._is_confirmed:
+            self.restored = None
             self._save()
 
     def save_end(self) -> None:
@@ -137,6 +162,7 @@ class ProgramFile:
             return None
         self._job_id = saved["job_id"]
         self.rescaling = None if saved["rescaling"] is None else RescaleRecord(**saved["rescaling"])
+        self.restored = None if saved["restored"] is None else RestoreRecord(**saved["restored"])
         return ProgramRecord.of_plain(saved["program"])
 
     def _check_new(self) -> None:
@@ -154,6 +180,12 @@ class ProgramFile:
 
     def _save(self) -> None:
         rescaling = None if self.rescaling is None else asdict(self.rescaling)
-        content = {"job_id": self._job_id, "program": self._program.plain(), "rescaling": rescaling}
+        restored = None if self.restored is None else asdict(self.restored)
+        content = {
+            "job_id": self._job_id,
+            "program": self._program.plain(),
+            "rescaling": rescaling,
+            "restored": restored,
+        }
         self._file.write(json.dumps(content, indent=1).encode())
         self._is_confirmed = True

@@ -33,8 +33,13 @@ class SinkBatches:
         *,
         check_owner: Callable[[], None],
         on_commit: Callable[[], None],
+        undoes: bool,
     ) -> None:
-        """`check_owner` raises where the checkpoint is another's by now: then nothing is committed."""
+        """`check_owner` raises where the checkpoint is another's by now: then nothing is committed.
+
+        `undoes` is whether sinks may take back what they have got of batches that come again as others.
+        """
+        self._undoes = undoes
         self._sinks = sinks
         self._check_owner = check_owner
         self._on_commit = on_commit
@@ -106,6 +111,7 @@ class SinkBatches:
             raise _stopped(batch_id) from None
 
     def _write(self, messages: SinkMessages, batch: BatchId) -> None:
+        batch = BatchId(batch, batch.token, undoes=self._undoes)
         with self._lock:
             if self._is_stopping or not self._is_open:
                 raise _stopped(batch)

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
 
 from tidegate.engine.plan import PhysicalPlan, PlannedSource, PlannedTask
 from tidegate.errors import SnapshotError
 from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
 from tidegate.spark.sources.spool import is_noted, raise_failure, read_rows, spooled
 from tidegate.spark.wire.packets import record_batch
+from tidegate.storage.pause import rest_if_asked
 
 _FILES: Final = "next"
 _SUBTASKS: Final = "subtasks"
@@ -72,6 +74,12 @@ class SpoolStreamReader(PacketStreamReader):
         self._folder = folder
         self._tasks = tasks
         self._subtasks = dict(subtasks)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        if self._folder is not None:
+            # Every query with a folder asks here before each batch, when the one before it is committed.
+            rest_if_asked(Path(self._folder).parent)
+        return super().latestOffset(start, limit)
 
     def is_limited(self) -> bool:
         return False
