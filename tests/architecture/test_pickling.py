@@ -41,6 +41,7 @@ from tidegate.errors import TidegateError
 from tidegate.ingest.file_formats import Csv, JsonLines
 from tidegate.ingest.fitting import Fitting
 from tidegate.local.job import LocalJob
+from tidegate.spark.state.rescaled_state import Dumping
 from tidegate.testing.transcript.case import Case, Failure
 
 
@@ -62,6 +63,7 @@ class EveryRecord(AssignerWithPunctuatedWatermarks):
 
 SIMPLE: Mapping[Any, Any] = {
     int: 1,
+    float: 1.0,
     str: "a",
     bytes: b"a",
     bool: True,
@@ -82,6 +84,7 @@ EXAMPLES: tuple[Any, ...] = (
     Watermark.MIN,
     Watermark.MAX,
     WINDOW,
+    Dumping("dumps", (1, 2), 3, 0),
     ProgramRecord(2, 2, 128, 1, {"window": WINDOW}),
     Fitting("in.parquet", {"amount": pa.int64()}),
     ChannelState("partition 0", 5, False),

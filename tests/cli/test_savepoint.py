@@ -88,13 +88,14 @@ def test_a_savepoint_of_a_running_job_is_a_start_for_another(
     assert call(["savepoint", str(tmp_path / "first"), str(tmp_path / "kept")]) == 0
     while len(list((tmp_path / "out").rglob("part-*"))) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
-    job.stop()
-    job.wait(PATIENCE)
+    stopped = job.stop_with_savepoint(False, str(tmp_path / "kept")).result()
     capsys.readouterr()
     assert call(["savepoint", "list", str(tmp_path / "kept")]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
+    line, last = capsys.readouterr().out.splitlines()
     savepoint = line.split()[0]
     assert "running" in line
+    assert last.startswith(stopped)
+    assert "stopped" in last
     assert call(["savepoint", "restore", savepoint, str(tmp_path / "second")]) == 0
     with pytest.raises(SnapshotError, match=r"files of batches \d+ to \d+, which came behind the savepoint.* --undo"):
         case.build("second", is_last=True).execute("second")

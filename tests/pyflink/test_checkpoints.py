@@ -1,6 +1,5 @@
 """A local job goes on from the checkpoint of the last run that ended well."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,16 +72,6 @@ def test_a_stopped_run_is_saved(folder: Path) -> None:
     job.stop()
     job.wait(10)
     assert (folder / "local.snapshot").exists()
-
-
-def test_another_parallelism_is_refused(folder: Path) -> None:
-    run(folder, ["a"], parallelism=2)
-    message = (
-        f"checkpoint {folder} was written with parallelism 2, the job has 3; parallelism is fixed for a checkpoint: "
-        "run with the old one, or start from a new checkpoint"
-    )
-    with pytest.raises(SnapshotError, match=re.escape(message)):
-        run(folder, ["a"], parallelism=3)
 
 
 def test_another_program_is_refused(folder: Path) -> None:

@@ -170,7 +170,6 @@ def test_settings_of_a_cluster_are_accepted() -> None:
         ("register_slot_sharing_group", (None,), "Spark places tasks"),
         ("create_input", (None,), "input formats are Java classes; write a `Source`"),
         ("enable_changelog_state_backend", (True,), "there is no choice of state backends"),
-        ("set_default_savepoint_directory", ("/savepoints",), "there are no savepoints"),
         ("set_default_local_parallelism", (2,), "set the parallelism of the environment"),
     ],
 )
@@ -202,12 +201,13 @@ def test_files_for_spark_workers_belong_to_the_session() -> None:
         env.add_python_file("udfs.py")
 
 
-def test_there_are_no_savepoints() -> None:
+def test_local_jobs_have_no_savepoints() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
+    assert env.set_default_savepoint_directory("/savepoints").get_default_savepoint_directory() == "/savepoints"
     env.from_collection([1]).print()
     job = env.execute_async("job")
-    with pytest.raises(UnsupportedError, match="trigger_savepoint: there are no savepoints"):
+    with pytest.raises(UnsupportedError, match=r"trigger_savepoint: a local job saves its state when it stops"):
         job.trigger_savepoint("/savepoints")
-    with pytest.raises(UnsupportedError, match=r"stop_with_savepoint: there are no savepoints; call stop\(\)"):
+    with pytest.raises(UnsupportedError, match=r"stop_with_savepoint: a job whose time has ended cannot go on"):
         job.stop_with_savepoint(True)
     job.wait(10)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NoReturn
+from typing import Any
 
 from tidegate.common.completable_future import CompletableFuture
 from tidegate.common.job import JobExecutionResult, JobID, JobStatus
-from tidegate.errors import UnsupportedError
 
 
 class JobClient(ABC):
-    """A running job, as `execute_async` returns it. Each answer is a future, as in PyFlink.
-
-    There are no savepoints: a job on Spark resumes from its checkpoint directory.
-    """
+    """A running job, as `execute_async` returns it. Each answer is a future, as in PyFlink."""
 
     @abstractmethod
     def get_job_id(self) -> JobID:
@@ -36,15 +32,12 @@ class JobClient(ABC):
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         """What the job leaves behind, once it has ended."""
 
-    def trigger_savepoint(self, savepoint_directory: str | None = None) -> NoReturn:
-        raise UnsupportedError(
-            "trigger_savepoint: there are no savepoints; a job goes on from its checkpoint directory"
-        )
+    @abstractmethod
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Copy the checkpoint of a job on Spark into a folder of savepoints; the path of the copy."""
 
+    @abstractmethod
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
-    ) -> NoReturn:
-        raise UnsupportedError(
-            "stop_with_savepoint: there are no savepoints; call stop(), or drain() to end time, and go on from the "
-            "checkpoint directory"
-        )
+    ) -> CompletableFuture[str]:
+        """Stop without ending time, and then copy the checkpoint."""

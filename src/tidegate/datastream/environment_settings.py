@@ -46,6 +46,7 @@ class EnvironmentSettings:
     def __init__(self) -> None:
         self._config = ExecutionConfig()
         self._checkpoint_config = CheckpointConfig()
+        self._savepoints: str | None = None
         self._time = TimeCharacteristic.EventTime
         self._buffer_timeout = 100
         self._is_chaining = True
@@ -191,13 +192,13 @@ class EnvironmentSettings:
     def is_changelog_state_backend_enabled(self) -> bool:
         return False
 
-    def set_default_savepoint_directory(self, directory: str) -> NoReturn:
-        raise UnsupportedError(
-            "set_default_savepoint_directory: there are no savepoints; a job goes on from its checkpoint directory"
-        )
+    def set_default_savepoint_directory(self, directory: str) -> Self:
+        """Where `trigger_savepoint` of a job puts its copies, where nothing else is said."""
+        self._savepoints = str(directory)
+        return self
 
     def get_default_savepoint_directory(self) -> str | None:
-        return None
+        return self._savepoints
 
     def set_default_local_parallelism(self, parallelism: int) -> NoReturn:
         raise UnsupportedError("set_default_local_parallelism: set the parallelism of the environment")

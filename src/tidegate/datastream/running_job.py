@@ -15,6 +15,7 @@ from tidegate.common.job_client import JobClient
 from tidegate.common.job_execution_result import JobExecutionResult
 from tidegate.common.job_id import JobID
 from tidegate.common.job_status import JobStatus
+from tidegate.errors import UnsupportedError
 
 _LOGGER = logging.getLogger("tidegate")
 _STOP_SECONDS: Final = 60
@@ -43,7 +44,10 @@ class RunningJob(JobClient):
         on_end: Callable[[], None] | None = None,
         *,
         on_success: Callable[[], None] | None = None,
+        take_savepoint: Callable[[str | None], str] | None = None,
     ) -> None:
+        """`take_savepoint` copies the checkpoint into a folder, or that of the environment; None where it cannot be."""
+        self._take_savepoint = take_savepoint
         self._job = job
         self._name = name
         self._on_end = on_end
@@ -120,6 +124,25 @@ class RunningJob(JobClient):
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         return CompletableFuture.completed({})
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Copy the checkpoint; the job makes a short pause between two batches."""
+        if self._take_savepoint is None:
+            raise UnsupportedError(
+                "trigger_savepoint: a local job saves its state when it stops; stop() it, and copy its checkpoint"
+            )
+        return CompletableFuture.completed(self._take_savepoint(savepoint_directory))
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> CompletableFuture[str]:
+        if advance_to_end_of_event_time:
+            raise UnsupportedError(
+                "stop_with_savepoint: a job whose time has ended cannot go on, so there is nothing to keep; use drain()"
+            )
+        if self._take_savepoint is not None:
+            self.stop()
+        return self.trigger_savepoint(savepoint_directory)
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         future: CompletableFuture[JobExecutionResult] = CompletableFuture()

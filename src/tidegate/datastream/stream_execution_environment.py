@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tidegate.common.configuration import Configuration
@@ -270,7 +271,19 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         from tidegate.spark.query.job import SparkJob
 
         job = SparkJob(graph, self._spark_options(self._checkpoint), job_name or "tidegate")
-        return RunningJob(job, job_name or "job", on_end)
+        return RunningJob(job, job_name or "job", on_end, take_savepoint=self._take_savepoint)
+
+    def _take_savepoint(self, directory: str | None) -> str:
+        from tidegate.spark.query.savepoint import take_savepoint
+
+        folder = directory or self._savepoints
+        if self._checkpoint is None or folder is None:
+            missing = "a checkpoint folder" if self._checkpoint is None else "a folder for its savepoints"
+            raise InvalidValueError(
+                f"trigger_savepoint: the job has not got {missing}; give get_execution_environment(checkpoint=DIR) and "
+                "trigger_savepoint(DIR)"
+            )
+        return take_savepoint(Path(self._checkpoint), Path(folder)).path
 
     def _job_options(self) -> JobOptions:
         return JobOptions(
