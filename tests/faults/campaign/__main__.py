@@ -84,7 +84,7 @@ class Campaign:
             self.wrong += [f"job {number}: {sentence}" for sentence in found]
         sys.stdout.write("".join([f"WRONG {sentence}\n" for sentence in found]) or f"job {number} is right\n")
         if not found:
-            shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)
 
     def run_all(self, faults: list[tuple[str, Kind]], at_once: int, below: Sequence[Below]) -> None:
         """Share the jobs out among so many processes."""
@@ -139,7 +139,7 @@ def main() -> None:
     )
     if wrong:
         sys.exit(f"see {root}")
-    shutil.rmtree(root)
+    shutil.rmtree(root, ignore_errors=True)
 
 
 if __name__ == "__main__":
