@@ -241,9 +241,10 @@ def test_state_that_is_declared_as_something_else_is_refused_when_it_is_opened(
     with pytest.raises(SnapshotError, match=rf"numbers: the checkpoint holds the state 'seen', but {why}; declare it"):
         go_on(runtime, job, Program(state=descriptor, has_extra=True), windows=1)
     # What was refused has left no trace.
-    windows, numbers = go_on(runtime, job, Program(), windows=1)
+    migrated = ValueStateDescriptor("seen", Types.LONG()).migrate_from(Types.INT(), lambda seen: seen + 100)
+    windows, numbers = go_on(runtime, job, Program(state=migrated), windows=1)
     assert by_fields(windows, "user", "window_start", "total") == [("a", 60_000, 21)]
-    assert sorted(numbers.results) == [("a", 5), ("a", 6)]
+    assert sorted(numbers.results) == [("a", 105), ("a", 106)]
 
 
 @ON_LOCAL

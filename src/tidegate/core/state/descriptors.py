@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from tidegate.core.function.functions import as_aggregate_function, as_reduce_function
 from tidegate.core.state.format import StateFormat
 from tidegate.core.state.ttl import StateTtlConfig
 from tidegate.errors import InvalidTypeError, InvalidValueError
+
+
+class Migration(NamedTuple):
+    """How state of an earlier declared type becomes that of now."""
+
+    type_info: Any
+    function: Callable[..., Any]
 
 
 class StateDescriptor:
@@ -20,14 +27,33 @@ class StateDescriptor:
         self.name = name
         self.type_info = type_info
         self.ttl: StateTtlConfig | None = None
+        self.migration: Migration | None = None
 
     def get_name(self) -> str:
         return self.name
 
+    def migrate_from(self, type_info: Any, function: Callable[..., Any]) -> Self:
+        """Let a job go on whose checkpoint declares this state with another type: `type_info`, of a map both types.
+
+        The function is called once with every value that was kept, with every element of a list, or with key and value
+        of every entry of a map, and returns what is kept from now on.
+        """
+        if not callable(function):
+            raise InvalidTypeError(f"state {self.name!r}: migrate_from takes a function, got {function!r}")
+        self.migration = Migration(type_info, function)
+        return self
+
     def state_format(self) -> StateFormat:
         """What the state means: its kind, whether its values expire, and their type if one was declared."""
+        return self._format_of(self.type_info)
+
+    def migrated_format(self) -> StateFormat | None:
+        """What the state meant that can be migrated, None if none can."""
+        return None if self.migration is None else self._format_of(self.migration.type_info)
+
+    def _format_of(self, type_info: Any) -> StateFormat:
         kind = type(self).__name__.removesuffix("StateDescriptor").lower()
-        types = self.type_info if isinstance(self.type_info, tuple) else (self.type_info,)
+        types = type_info if isinstance(type_info, tuple) else (type_info,)
         shown = [describe() for item in types if callable(describe := getattr(item, "describe", None))]
         return StateFormat(
             f"{kind} state",

@@ -16,6 +16,7 @@ from tidegate.core.state.descriptors import (
 )
 from tidegate.core.state.format import StateFormat, compare
 from tidegate.core.state.keyed_store import NO_KEY, KeyedStore, MemoryStore, Slots
+from tidegate.core.state.migration import migrate
 from tidegate.core.state.ttl import ExpiringValues
 from tidegate.core.subscriptable import Subscriptable
 from tidegate.core.time.millis import Clock
@@ -105,10 +106,13 @@ class KeyedStateBackend:
         declared = descriptor.state_format()
         saved = self._saved_formats.get(name)
         if saved is not None and (why := compare(saved, declared).refusal) is not None:
-            raise SnapshotError(
-                f"the checkpoint holds the state {descriptor.name!r}, but {why}; declare it as it was, or give it "
-                "another name to begin with nothing"
-            )
+            earlier = descriptor.migrated_format()
+            if earlier is None or compare(saved, earlier).refusal is not None:
+                raise SnapshotError(
+                    f"the checkpoint holds the state {descriptor.name!r}, but {why}; declare it as it was, say with "
+                    "migrate_from(TYPE, FUNCTION) what becomes of it, or give it another name to begin with nothing"
+                )
+            migrate(self.store, name, descriptor)
         if saved is not None:
             # A type that is not declared for once is not forgotten.
             declared = declared.with_shared(**{**saved.shared, **declared.shared})
