@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tidegate.core.key.hashing import stable_hash
+from tidegate.core.key.hashing import place_of, stable_hash
 from tidegate.core.state.snapshot import Snapshot, make_snapshot, open_snapshot
 from tidegate.core.watermark.records import Progress, Watermark
 from tidegate.core.watermark.valve import StatusWatermarkValve
@@ -83,7 +83,7 @@ def source_channel(node: PlannedSource, channel: str) -> str:
 
 def subtask_of_channel(source: PlannedSource, channel: str) -> int:
     """The subtask that holds a channel of a source."""
-    return stable_hash(channel) % source.parallelism
+    return place_of(stable_hash(channel), source.parallelism)
 
 
 def expected_channels(edges: Iterable[Edge], plan: PhysicalPlan) -> list[str]:

@@ -146,7 +146,6 @@ class SlicedWindowOperator(ColumnarOperator):
     def _piece(self, table: pa.Table, piece: int, pieces: int) -> pa.Table:
         if pieces == 1:
             return table
-        # Keys of a subtask are alike in the lowest bits of their hash, which chose it.
         hashes = key_hashes(table, self.keys) >> np.uint64(32)
         return table.filter(pa.array(hashes % np.uint64(pieces) == piece))
 

@@ -34,6 +34,19 @@ def stable_hash(key: Any) -> int:
     return zlib.crc32(_encode(key))
 
 
+SPREAD: Final = 0x85EBCA6B
+"""Hashes of keys that are alike differ in few bits. Multiplied by this, the highest of them tell the keys apart."""
+
+
+def place_of(hashed: int, count: int) -> int:
+    """One of so many places for a hash, such that keys that are alike come to different ones.
+
+    >>> sorted({place_of(stable_hash(f"u{number}"), 4) for number in range(10)})
+    [0, 1, 2, 3]
+    """
+    return (hashed * SPREAD & 0xFFFFFFFF) * count >> 32
+
+
 def _is_whole(key: float | decimal.Decimal) -> bool:
     if isinstance(key, float):
         return key.is_integer()

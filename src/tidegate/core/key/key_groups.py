@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tidegate.core.key.hashing import stable_hash
+from tidegate.core.key.hashing import SPREAD, place_of, stable_hash
 
 Hashes = npt.NDArray[np.uint32]
 
@@ -37,7 +37,7 @@ class KeyGroups:
     parallelism: int
 
     def group_of(self, key: Any) -> int:
-        return stable_hash(key) % self.count
+        return place_of(stable_hash(key), self.count)
 
     def subtask_of_group(self, group: int) -> int:
         return group * self.parallelism // self.count
@@ -49,7 +49,9 @@ class KeyGroups:
         """The subtask of each row: that of the value of its key column, or of the tuple of its key columns."""
         hashes = [_hashes(keys[name].combine_chunks()) for name in names]
         total = hashes[0] if len(hashes) == 1 else _tuple_hashes(hashes)
-        return (total % np.uint32(self.count)).astype(np.int64) * self.parallelism // self.count
+        spread = total.astype(np.uint64) * np.uint64(SPREAD) & np.uint64(0xFFFFFFFF)
+        groups = (spread * np.uint64(self.count) >> np.uint64(32)).astype(np.int64)
+        return groups * self.parallelism // self.count
 
 
 def default_key_groups(parallelism: int) -> int:

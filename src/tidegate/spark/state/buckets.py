@@ -17,7 +17,7 @@ _GOLDEN: Final = 0x9E3779B97F4A7C15
 def bucket_of(key: Any, count: int) -> int:
     """The bucket of a key among so many, as in linear hashing: one more bucket takes keys from one other only.
 
-    Keys of a subtask are alike in the lowest bits of their hash, which chose it, so others are taken.
+    Keys of a subtask are alike in the highest bits of their hash as `place_of` spreads it, so others are taken.
     """
     spread = (stable_hash(key) * _GOLDEN & 0xFFFF_FFFF_FFFF_FFFF) >> 32
     size = 1 << (count - 1).bit_length()
