@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -73,7 +74,10 @@ class Case:
             text = "".join(
                 json.dumps({"user": user, "ts": f"{_shown(at)}", "amount": amount}) + "\n" for user, at, amount in rows
             )
-            (self.folder / "in" / f"{self._minute:03d}.json").write_text(text)
+            path = self.folder / "in" / f"{self._minute:03d}.json"
+            path.write_text(text)
+            # Spark reads files by their age, and takes those of the same moment in any order.
+            os.utime(path, (self._minute, 1_767_225_600 + self._minute))
             self.rows += rows
             self._minute += 1
 
