@@ -237,6 +237,7 @@ def test_a_job_goes_on_with_another_parallelism_up_and_down(
         run(spark, tmp_path, before, partial(has_ruled, tmp_path, enough))
         with pytest.raises(SnapshotError, match=rf"parallelism {before}, the job has {after}.* tidegate rescale"):
             run(spark, tmp_path, after, lambda: True)
+        assert not (tmp_path / "checkpoint" / "rescaled").exists()
         if after == 1:
             kill_at_every_step(spark, tmp_path, monkeypatch)
         rescale(spark, tmp_path, after)

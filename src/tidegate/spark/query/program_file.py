@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import uuid
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -90,6 +91,7 @@ class ProgramFile:
                 f"ended; let it: tidegate rescale {self._folder} PROGRAM.py --parallelism {self.rescaling.after}"
             )
         self.is_restart = True
+        self._forget_rescaled()
         self._program, migrations = check_program(saved, self._program, f"checkpoint {self._folder}")
         for sentence in migrations:
             _LOGGER.warning("%s", sentence)
@@ -164,6 +166,12 @@ class ProgramFile:
         self.rescaling = None if saved["rescaling"] is None else RescaleRecord(**saved["rescaling"])
         self.restored = None if saved["restored"] is None else RestoreRecord(**saved["restored"])
         return ProgramRecord.of_plain(saved["program"])
+
+    def _forget_rescaled(self) -> None:
+        """Remove what a rescale has left, once a batch behind it is done: in the first every subtask takes its own."""
+        commits = [int(path.name) for path in (self._folder / QUERY / "commits").glob("*") if path.name.isdigit()]
+        if self.rescaling is not None and max(commits, default=-1) > self.rescaling.batch + 1:
+            shutil.rmtree(self._folder / RESCALED, ignore_errors=True)
 
     def _check_new(self) -> None:
         """Without the file nobody knows what the state of a query means; and a local job's is of no use here."""
