@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import threading
 import time
@@ -19,7 +20,11 @@ from tidegate.common import WatermarkStrategy
 from tidegate.datastream import FileSink, StreamExecutionEnvironment
 from tidegate.datastream.connectors.file_system import FileSource
 from tidegate.datastream.window import TumblingEventTimeWindows
-from tidegate.errors import SnapshotError
+from tidegate.errors import InvalidValueError, SnapshotError
+from tidegate.spark.query.program_file import ProgramFile
+from tidegate.spark.query.rescale import Rescale
+from tidegate.spark.query.savepoint import restore_savepoint, take_savepoint
+from tidegate.storage.kept_file import KeptFile
 from tidegate.storage.pause import paused, rest_if_asked
 
 MINUTE = 60_000
@@ -47,9 +52,9 @@ class Case:
             hidden.rename(self.folder / "in" / f"{number:03d}.json")
             self._rows += rows
 
-    def build(self, checkpoint: str, *, is_last: bool) -> StreamExecutionEnvironment:
+    def build(self, checkpoint: str, *, is_last: bool, parallelism: int = 2) -> StreamExecutionEnvironment:
         env = StreamExecutionEnvironment.get_execution_environment(
-            self._spark, parallelism=2, checkpoint=str(self.folder / checkpoint)
+            self._spark, parallelism=parallelism, checkpoint=str(self.folder / checkpoint)
         )
         source = FileSource.json_lines(
             str(self.folder / "in"), "user string, ts long, amount long", max_files_per_batch=1, watch=not is_last
@@ -103,7 +108,11 @@ def test_a_savepoint_of_a_running_job_is_a_start_for_another(
     assert "is not empty" in capsys.readouterr().err
     assert call(["savepoint", "restore", "--undo", savepoint, str(tmp_path / "third")]) == 0
     case.add(2)
-    case.build("third", is_last=True).execute("third")
+    # The batch that Spark makes for a rescale has a number that the sink knows of the first job.
+    env = case.build("third", is_last=True)
+    options = env._job_options().plan_options(has_workers=True)
+    Rescale(tmp_path / "third", env._graph(), options, 3).run(spark)
+    case.build("third", is_last=True, parallelism=3).execute("third")
     assert case.found() == case.answer()
 
 
@@ -114,6 +123,34 @@ def test_what_is_no_checkpoint_or_savepoint_is_told(tmp_path: Path, capsys: pyte
     assert "is no savepoint" in capsys.readouterr().err
     assert call(["savepoint", "restore", str(tmp_path)]) == 2
     assert call(["savepoint", "list", str(tmp_path), str(tmp_path)]) == 2
+    assert call(["savepoint", "list", str(tmp_path / "nowhere")]) == 1
+    assert call(["savepoint", "list", str(tmp_path)]) == 0
+    assert "there are no savepoints" in capsys.readouterr().err
+
+
+def test_a_savepoint_that_is_not_whole_is_refused(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    env = StreamExecutionEnvironment.get_execution_environment(runtime="spark", parallelism=2)
+    env.from_collection([1]).print()
+    ProgramFile(checkpoint).take(env.get_plan())
+    (checkpoint / "query" / "commits").mkdir(parents=True)
+    (checkpoint / "query" / "commits" / "0").touch()
+    with pytest.raises(InvalidValueError, match="is inside of the checkpoint"):
+        take_savepoint(checkpoint, checkpoint / "kept")
+    kept = Path(take_savepoint(checkpoint, tmp_path / "kept").path)
+    restore_savepoint(kept, tmp_path / "whole", undoes=False)
+    (kept / "checkpoint" / "program.json").write_text("cut")
+    with pytest.raises(SnapshotError, match="is not whole"):
+        restore_savepoint(kept, tmp_path / "new", undoes=False)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_pause_of_somebody_who_was_killed_is_over_soon(tmp_path: Path) -> None:
+    request = tmp_path / "pause"
+    KeptFile(request, "pause").write(b'{"name": "x"}')
+    os.utime(request, (1, 1))
+    rest_if_asked(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_pause_is_kept_and_ends(tmp_path: Path) -> None:

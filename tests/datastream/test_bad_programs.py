@@ -22,6 +22,7 @@ from tidegate.datastream import (
     TimeCharacteristic,
 )
 from tidegate.datastream.sources import CollectionSource, NumberSequenceSource, SocketTextSource
+from tidegate.datastream.state import MapStateDescriptor
 from tidegate.datastream.window import (
     CountTrigger,
     DeltaTrigger,
@@ -89,13 +90,36 @@ def test_time_windows_follow_the_time_that_the_job_runs_on(plain: DataStream) ->
     plain.key_by(0).time_window(ms(10), ms(5))
 
 
-def test_an_interval_join_needs_timestamps_on_both_sides(plain: DataStream, keyed: KeyedStream) -> None:
+def test_an_interval_join_needs_timestamps_on_both_sides(keyed: KeyedStream) -> None:
+    plain = keyed._env.from_collection([("a", 1)])
     for left, right, side in ((plain.key_by(0), keyed, "left"), (keyed, plain.key_by(0), "right")):
         refused(
             lambda left=left, right=right: left.interval_join(right).between(ms(0), ms(1)),  # type: ignore[misc]
             InvalidValueError,
             f"interval_join: the records of the {side} stream have no timestamps; call assign_timestamps_and_wat",
         )
+
+
+RULES = MapStateDescriptor("rules")
+
+
+@pytest.mark.parametrize(
+    ("where", "combine"),
+    [
+        ("union", lambda one, other: one.union(other)),
+        ("connect", lambda one, other: one.connect(other)),
+        ("connect", lambda one, other: one.connect(other.broadcast(RULES))),
+        ("join", lambda one, other: one.join(other)),
+        ("co_group", lambda one, other: one.co_group(other)),
+        ("interval_join", lambda one, other: one.key_by(0).interval_join(other.key_by(0))),
+    ],
+)
+def test_streams_of_two_environments_do_not_mix(
+    plain: DataStream, timed: DataStream, where: str, combine: Callable[[Any, Any], Any]
+) -> None:
+    refused(
+        lambda: combine(plain, timed), InvalidValueError, f"{where}: the streams are of two environments; call get_exec"
+    )
 
 
 # Windows

@@ -242,15 +242,29 @@ def test_a_crash_while_files_are_taken_back_loses_and_repeats_nothing(
     assert sorted(visible(tmp_path)) == ["0", "12"]
 
 
-def test_of_two_copies_of_a_job_only_the_last_to_open_commits(tmp_path: Path) -> None:
-    first = Files(tmp_path)
+def test_of_two_copies_of_a_job_only_the_last_to_begin_commits(tmp_path: Path) -> None:
+    first, second = Files(tmp_path), Files(tmp_path)
     first.write(0, "a", token="0")
     first.commit()
-    Files(tmp_path)
+    second.write(1, "c", token="other")
     first.write(1, "b", token="1")
     with pytest.raises(ClosedError, match="another run of this job, from another copy of its checkpoint"):
         first.commit()
-    assert visible(tmp_path) == ["a"]
+    second.commit()
+    assert sorted(visible(tmp_path)) == ["a", "c"]
+
+
+def test_a_copy_that_is_refused_leaves_the_job_that_runs_alone(tmp_path: Path) -> None:
+    first = Files(tmp_path)
+    for number, text in enumerate("ab"):
+        first.write(number, text, token=str(number))
+        first.commit()
+    restored = Files(tmp_path)
+    with pytest.raises(SnapshotError, match="files of batches 1 to 1, which came behind the savepoint"):
+        restored.committer.begin(BatchId(1, "other", undoes=False))
+    first.write(2, "c", token="2")
+    first.commit()
+    assert sorted(visible(tmp_path)) == ["a", "b", "c"]
 
 
 def test_a_sink_that_opens_leaves_alone_what_another_has_committed_and_not_named(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterable
@@ -11,18 +12,20 @@ from typing import Any
 import pytest
 from tests.local.jobs import BY_SECOND_FIELD, WAIT, Endless, Lists, Tape, collect, local
 
-from tidegate.common import JobStatus, Time, WatermarkStrategy
+from tidegate.common import JobStatus, Time, Types, WatermarkStrategy
 from tidegate.core.time.millis import MAX_TIME
 from tidegate.datastream import (
     CloseableIterator,
     CollectSink,
     DataStream,
+    FileSink,
     KeyedProcessFunction,
     MapFunction,
     Sink,
     StreamExecutionEnvironment,
 )
-from tidegate.datastream.functions import ParallelSourceFunction, SinkContext
+from tidegate.datastream.connectors.file_system import FileSource
+from tidegate.datastream.functions import ParallelSourceFunction, RuntimeContext, SinkContext
 from tidegate.datastream.state import ValueStateDescriptor
 from tidegate.datastream.window import TumblingProcessingTimeWindows
 from tidegate.errors import InvalidValueError, SnapshotError, UserCodeError
@@ -361,13 +364,93 @@ def test_a_failed_job_loses_and_repeats_nothing_when_it_is_run_again(tmp_path: P
     assert tape.values[-1] == sum(range(1, 11))
 
 
+def test_a_file_sink_goes_on_behind_what_the_runs_before_have_written(tmp_path: Path) -> None:
+    def run(parallelism: int) -> None:
+        tape = Tape()
+        env = local(parallelism, checkpoint=str(tmp_path / "checkpoint"))
+        windows = endless(env).key_by(lambda value: value % 3).time_window(Time.milliseconds(10)).sum().uid("sums")
+        windows.sink_to(FileSink(tmp_path / "out", "json")).uid("files")
+        windows.sink_to(tape).uid("tape")
+        job = env.execute_async()
+        tape.wait_for(30)
+        job.stop()
+        job.wait(WAIT)
+
+    for parallelism in (2, 2, 3):
+        run(parallelism)
+    found = sorted(int(line) for path in (tmp_path / "out").glob("part-*") for line in path.read_text().split())
+    expected = (
+        sum(n for n in range(start, start + 10) if n % 3 == key) for start in range(0, 10**6, 10) for key in range(3)
+    )
+    assert found == sorted(itertools.islice(expected, len(found)))
+
+
+def test_an_operator_loses_the_parallelism_of_its_own(tmp_path: Path) -> None:
+    def run(own: int | None) -> list[Any]:
+        tape = Tape()
+        env = local(3, checkpoint=str(tmp_path))
+        total = endless(env).key_by(lambda value: value % 2).sum().uid("total")
+        if own is not None:
+            total.set_parallelism(own)
+        total.sink_to(tape).uid("tape")
+        job = env.execute_async()
+        tape.wait_for(20)
+        job.stop()
+        job.wait(WAIT)
+        return tape.values
+
+    found = [*run(1), *run(None), *run(2)]
+    sums = [sum(range(number % 2, number + 1, 2)) for number in range(len(found))]
+    assert sorted(found) == sorted(sums)
+
+
+class LateCount(KeyedProcessFunction):
+    """Declares its state when it is first needed."""
+
+    def __init__(self, state: ValueStateDescriptor) -> None:
+        self._state = state
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._context = runtime_context
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        state = self._context.get_state(self._state)
+        yield state.value()
+        state.update(value)
+
+
+def test_state_that_some_subtasks_have_migrated_and_others_have_not_is_not_shared_out(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+
+    def run(parallelism: int, values: list[str], state: ValueStateDescriptor) -> list[Any]:
+        number = len(list((tmp_path / "in").iterdir()))
+        (tmp_path / "in" / f"{number}.json").write_text("".join(f'{{"key": "{value}"}}\n' for value in values))
+        tape = Tape()
+        env = local(parallelism, checkpoint=str(tmp_path / "checkpoint"))
+        source = FileSource.json_lines(str(tmp_path / "in"), "key string", watch=True)
+        keys = env.from_source(source, WatermarkStrategy.no_watermarks(), "files").map(lambda row: row.key)
+        keys.key_by(lambda key: key).process(LateCount(state)).uid("late").sink_to(tape)
+        job = env.execute_async()
+        tape.wait_for(len(values))
+        job.stop()
+        job.wait(WAIT)
+        return tape.values
+
+    keys = [f"k{number}" for number in range(8)]
+    longer = ValueStateDescriptor("last", Types.BYTE()).migrate_from(Types.STRING(), lambda value: f"<{value}>")
+    run(2, keys, ValueStateDescriptor("last", Types.STRING()))
+    assert run(2, keys[:1], longer) == [f"<{keys[0]}>"]
+    with pytest.raises(SnapshotError, match=r"'last' has another type in some subtasks.* declare it in open\(\)"):
+        run(3, keys, longer)
+
+
 def test_more_subtasks_than_a_checkpoint_has_key_groups_are_refused(tmp_path: Path) -> None:
     tape = Tape()
     job = sums(tmp_path, tape, parallelism=2).execute_async()
     tape.wait_for(100)
     job.stop()
     job.wait(WAIT)
-    with pytest.raises(InvalidValueError, match="128 is less than the parallelism 200"):
+    with pytest.raises(InvalidValueError, match="has 128 key groups, so it cannot have 200 subtasks"):
         sums(tmp_path, Tape(), parallelism=200).execute()
 
 

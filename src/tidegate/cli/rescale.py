@@ -57,10 +57,13 @@ def rescale(
         job = _job_of(file, arguments or (), checkpoint)
         options = job.env._job_options().plan_options(has_workers=True)
         change = Rescale(checkpoint, job.graph, options, parallelism)
+        # A job that runs is refused before anything else.
+        ownership = Ownership(checkpoint)
+        ownership.take()
+        ownership.release()
         if not change.is_settled:
             say(f"the last batch of {checkpoint} was not ended: this is done first, as the job was")
             _settle(change, job, file, arguments or (), checkpoint)
-        ownership = Ownership(checkpoint)
         ownership.take()
         try:
             if not change.is_settled:

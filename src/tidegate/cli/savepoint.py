@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.failures import Debug, MisuseError, reports_errors
+from tidegate.cli.failures import Debug, MisuseError, reports_errors, say
 
 _USAGE = (
     "tidegate savepoint CHECKPOINT DIR, tidegate savepoint list DIR, or tidegate savepoint restore SAVEPOINT CHECKPOINT"
@@ -42,7 +42,9 @@ def savepoint(
     if target is not None or undo:
         raise MisuseError(f"that is for restore: {_USAGE}")
     if what == "list":
-        for known in list_savepoints(path):
+        if not (found := list_savepoints(path)):
+            say(f"there are no savepoints in {path}")
+        for known in found:
             taken = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(known.taken_at))
             typer.echo(
                 f"{known.path}  {taken}  batch {known.batch}  parallelism {known.parallelism}  "

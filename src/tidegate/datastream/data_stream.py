@@ -152,10 +152,15 @@ class DataStream:
 
         return AllWindowedStream(self, count_assigner(size, slide))
 
+    def _check_stream(self, stream: Any, where: str) -> None:
+        if not isinstance(stream, DataStream):
+            raise InvalidTypeError(f"{where}: expected a DataStream, got {stream!r}")
+        self._env._check_own(stream, where)
+
     def union(self, *streams: DataStream) -> DataStream:
         """All elements of these streams; their channels meet in one valve."""
         for stream in streams:
-            _check_stream(stream, "union")
+            self._check_stream(stream, "union")
         same_type = all(stream._type_info == self._type_info for stream in streams)
         connections = [*self._connections, *(c for stream in streams for c in stream._connections)]
         return DataStream(self._env, connections, self._type_info if same_type else None)
@@ -166,22 +171,23 @@ class DataStream:
         from tidegate.datastream.connected_streams import ConnectedStreams
 
         if isinstance(ds, BroadcastStream):
+            self._check_stream(ds.input_stream, "connect")
             return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
-        _check_stream(ds, "connect")
+        self._check_stream(ds, "connect")
         return ConnectedStreams(self, ds)
 
     def join(self, other: DataStream) -> JoinedStreams:
         """`a.join(b).where(...).equal_to(...).window(...).apply(...)`: pairs of the same key and window."""
         from tidegate.datastream.joined_streams import JoinedStreams
 
-        _check_stream(other, "join")
+        self._check_stream(other, "join")
         return JoinedStreams(self, other)
 
     def co_group(self, other: DataStream) -> CoGroupedStreams:
         """As `join`, with both groups of each key and window."""
         from tidegate.datastream.joined_streams import CoGroupedStreams
 
-        _check_stream(other, "co_group")
+        self._check_stream(other, "co_group")
         return CoGroupedStreams(self, other)
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
@@ -385,11 +391,6 @@ def as_key_selector(key_selector: Any) -> tuple[Callable[[Any], Any], str]:
     if isinstance(key_selector, int | str):
         return FieldKey(key_selector), f"key {key_selector}"
     return as_callable(key_selector, "get_key", KeySelector, "key_by"), "key"
-
-
-def _check_stream(stream: Any, where: str) -> None:
-    if not isinstance(stream, DataStream):
-        raise InvalidTypeError(f"{where}: expected a DataStream, got {stream!r}")
 
 
 def _check_on_error(on_error: str) -> str:

@@ -110,6 +110,7 @@ class KeyedStream(DataStream):
 
         if not isinstance(other, KeyedStream):
             raise InvalidTypeError(f"interval_join: call key_by on the other stream too, got {other!r}")
+        self._check_stream(other, "interval_join")
         return IntervalJoin(self, other)
 
     def broadcast(self, *args: Any) -> Any:

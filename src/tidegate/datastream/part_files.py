@@ -139,8 +139,8 @@ class PartCommitter:
 
     A batch that was committed and comes again is not put in place again: it is known by what it was made of, not by
     its number. If a number comes again with another batch, its job goes on from an older copy of its checkpoint: what
-    it had put in place since then is taken back, and written again. Whoever opens the folder last owns it: another
-    that still runs, from another copy, commits nothing more.
+    it had put in place since then is taken back, and written again. Whoever began a first batch last owns the folder:
+    another that still runs, from another copy, commits nothing more.
     """
 
     def __init__(self, names: PartNames, sink: str = "", writers: Sequence[str] = ()) -> None:
@@ -154,18 +154,14 @@ class PartCommitter:
         self._last = BatchId(-1)
         self._expected = BatchId(-1)
         self._is_repeated = False
+        self._is_owner = False
         self._waiting: list[PartFile] = []
 
     def open(self) -> None:
         """Finish what a crash interrupted: what was committed gets its name."""
         make_folder(self._names.folder)
-        entry = self._journal.load(json.loads)
-        if entry is not None:
-            self._last = BatchId(entry["batch"], entry["token"])
-            for bucket, hidden, name in entry["files"]:
-                self._put_in_place(bucket, hidden, name)
+        self._read_journal()
         self._check_expected()
-        self._write_journal([])
 
     def expect(self, batch: BatchId) -> None:
         """The last batch whose files were put in place, as far as the checkpoint knows: the folder must have it."""
@@ -186,14 +182,21 @@ class PartCommitter:
         """Start a batch; what was written for one that was not committed goes."""
         self.discard()
         self._batch = batch
+        if not self._is_owner:
+            # Another run may have gone on until now.
+            self._read_journal()
         self._is_repeated = batch == self._last and batch.token == self._last.token
-        if batch <= self._last and not self._is_repeated:
-            if not batch.undoes:
-                raise SnapshotError(
-                    f"{self._names.folder} has files of batches {batch} to {self._last}, which came behind the "
-                    "savepoint that the job was started from: they would be there twice; restore the savepoint with "
-                    "--undo to let them be removed, or write to another folder"
-                )
+        comes_again = batch <= self._last and not self._is_repeated
+        if comes_again and not batch.undoes:
+            raise SnapshotError(
+                f"{self._names.folder} has files of batches {batch} to {self._last}, which came behind the savepoint "
+                "that the job was started from: they would be there twice; restore the savepoint with --undo to let "
+                "them be removed, or write to another folder"
+            )
+        if not self._is_owner:
+            self._write_journal([])
+            self._is_owner = True
+        if comes_again:
             self._take_back(batch)
 
     def add(self, file: PartFile) -> None:
@@ -228,6 +231,13 @@ class PartCommitter:
         for file in self._waiting:
             (self._names.folder / file.bucket / file.name).unlink(missing_ok=True)
         self._waiting.clear()
+
+    def _read_journal(self) -> None:
+        entry = self._journal.load(json.loads)
+        if entry is not None:
+            self._last = BatchId(entry["batch"], entry["token"])
+            for bucket, hidden, name in entry["files"]:
+                self._put_in_place(bucket, hidden, name)
 
     def _check(self, file: PartFile) -> None:
         path = self._names.folder / file.bucket / file.name

@@ -182,6 +182,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             raise InvalidValueError("to_dataframe needs at least one stream, for example to_dataframe(main=out)")
         tables = []
         for name, stream in streams.items():
+            self._check_own(stream, "to_dataframe")
             end = stream._sink("to_dataframe", CollectSink())._node
             tables.append(ResultTable(name, end.number, columns_ddl(stream.get_type(), f"to_dataframe({name}=...)")))
         if checkpoint is not None and self._checkpoint not in (None, checkpoint):
@@ -228,6 +229,14 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         stream = self._program.source(source, kind, may_have_timestamps=stamps, output_type=output_type)
         return DataStream(self, [stream], declared)
 
+    def _check_own(self, stream: DataStream, where: str) -> None:
+        """Refuse a stream of another environment: its nodes have numbers that mean others here."""
+        if stream._env is not self:
+            raise InvalidValueError(
+                f"{where}: the streams are of two environments; call get_execution_environment() once, and make all "
+                "streams of a program from what it gives"
+            )
+
     def _lower(self, graph: StreamGraph) -> PhysicalPlan:
         return lower(graph, self._job_options().plan_options(has_workers=self._runtime == "spark"))
 
@@ -257,7 +266,13 @@ class StreamExecutionEnvironment(EnvironmentSettings):
 
         checkpoint = Checkpoint(self._checkpoint)
         with checkpoint.released_on_error():
-            job = LocalJob(graph, self._job_options(), checkpoint.load(), f"checkpoint {self._checkpoint}")
+            job = LocalJob(
+                graph,
+                self._job_options(),
+                checkpoint.load(),
+                f"checkpoint {self._checkpoint}",
+                is_kept=self._checkpoint is not None,
+            )
 
         def end() -> None:
             checkpoint.release()

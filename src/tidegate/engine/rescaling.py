@@ -27,7 +27,8 @@ from tidegate.engine.lowering import PlanOptions
 from tidegate.engine.plan import PhysicalPlan, PlannedLane, PlannedSource, PlannedTask
 from tidegate.engine.program import ProgramRecord
 from tidegate.engine.state import MemoryState, StateBackend
-from tidegate.errors import SnapshotError
+from tidegate.errors import InvalidValueError, SnapshotError
+from tidegate.graph.nodes import OperatorNode
 from tidegate.graph.stream_graph import StreamGraph
 
 
@@ -45,16 +46,31 @@ CreateState = Callable[[int], StateBackend]
 
 def graph_as_saved(graph: StreamGraph, saved: ProgramRecord) -> StreamGraph:
     """The program with the parallelism of its checkpoint."""
-    known = {graph.uids[number]: number for number in graph.given_parallelism}
-    given = {number: saved.operators[uid].parallelism for uid, number in known.items() if uid in saved.operators}
+    given = {}
+    for node in graph.nodes:
+        record = saved.operators.get(graph.uid(node))
+        is_given = node.number in graph.given_parallelism
+        # One that was given its own before, and is not now, keeps it where nothing else could say it.
+        was_given = isinstance(node, OperatorNode) and not node.may_be_chained
+        if record is not None and (is_given or (was_given and record.parallelism != saved.default_parallelism)):
+            given[node.number] = record.parallelism
     return replace(
         graph, default_parallelism=saved.default_parallelism, given_parallelism={**graph.given_parallelism, **given}
     )
 
 
-def with_saved_groups(options: PlanOptions, saved: ProgramRecord) -> PlanOptions:
-    """Options with the key groups of a checkpoint, where the program does not say how many there are."""
-    return replace(options, max_parallelism=options.max_parallelism or saved.max_parallelism)
+def with_saved_groups(options: PlanOptions, saved: ProgramRecord, parallelism: int = 1) -> PlanOptions:
+    """Options with the key groups of a checkpoint, where the program does not say how many there are.
+
+    A parallelism that has not got a group for each subtask is refused.
+    """
+    groups = options.max_parallelism or saved.max_parallelism
+    if parallelism > groups:
+        raise InvalidValueError(
+            f"the checkpoint has {groups} key groups, so it cannot have {parallelism} subtasks; give at most {groups}, "
+            "or begin a new checkpoint with set_max_parallelism"
+        )
+    return replace(options, max_parallelism=groups)
 
 
 class Rescaling:

@@ -38,17 +38,20 @@ class InProcessRunner:
         real_clock: Clock | None = None,
         should_stop: Callable[[], bool] | None = None,
         configure: Callable[[Operator], None] | None = None,
+        job_id: str = "",
     ) -> None:
+        """`job_id` names the job, the same after a restart; with it sinks know again what they have written."""
         self.plan = plan
         self._clock = clock
         self._time = BatchTime(clock())
-        self.sinks = Sinks(plan, self._time)
+        self.sinks = Sinks(plan, self._time, job_id)
         surroundings = Surroundings(
             self._time,
             real_clock=real_clock or clock,
             should_stop=should_stop,
             waits_for_answers=False,
             is_in_process=True,
+            job_id=job_id,
             configure=configure,
         )
         fields = None if saved is None else open_snapshot(saved, "runner", 1)

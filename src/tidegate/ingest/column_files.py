@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -85,11 +86,12 @@ class ColumnFiles(ColumnSource):
         """The files that are there, in order, with the channel that each belongs to by its folder."""
         if self.path.is_file():
             return [("", self.path)]
-        found = [
-            (str(path.parent.relative_to(self.path)).removeprefix("."), path)
-            for path in self.path.rglob("*")
-            if path.is_file() and not any(p.startswith(_HIDDEN) for p in path.relative_to(self.path).parts)
-        ]
+        found = []
+        for folder, folders, names in os.walk(self.path, onerror=_refuse_folder):
+            folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
+            channel = str(Path(folder).relative_to(self.path)).removeprefix(".")
+            paths = (Path(folder) / name for name in names if not name.startswith(_HIDDEN))
+            found += [(channel, path) for path in paths if path.is_file()]
         return sorted(found, key=lambda file: (file[1].name, file[0]))
 
     def channels(self) -> Sequence[str]:
@@ -141,3 +143,12 @@ class ColumnFiles(ColumnSource):
     def __getstate__(self) -> dict[str, Any]:
         # What was read belongs to the process that reads.
         return {**self.__dict__, "_readings": FileReadings()}
+
+
+def _refuse_folder(error: OSError) -> None:
+    """A folder that cannot be read is not an empty one; one that is gone by now is."""
+    if not isinstance(error, FileNotFoundError):
+        raise InvalidValueError(
+            f"FileSource: the folder {error.filename} cannot be read: {error.strerror}; let this user read it, or move "
+            "it away"
+        ) from error

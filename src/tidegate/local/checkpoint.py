@@ -19,7 +19,7 @@ class Checkpoint:
     """The folder of a job, which is its owner's from `load` to `release`. Without a folder nothing is kept."""
 
     def __init__(self, folder: str | None) -> None:
-        self._file = None if folder is None else KeptFile(Path(folder) / "local.snapshot", "local_job", 3)
+        self._file = None if folder is None else KeptFile(Path(folder) / "local.snapshot", "local_job", 4)
         self._ownership = None if folder is None else Ownership(Path(folder))
 
     def load(self) -> Snapshot | None:

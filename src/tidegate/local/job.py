@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -25,8 +26,6 @@ _READ_AT_ONCE: Final = 512
 _MAX_WAIT_SECONDS: Final = 0.05
 _STOP_SECONDS: Final = 1.0
 """How long a batch may go on after a stop before an advance of many timers is interrupted."""
-_BATCH: Final = BatchId(0)
-"""For sinks the whole run is one batch."""
 
 
 class LocalJob:
@@ -38,12 +37,17 @@ class LocalJob:
         options: JobOptions,
         snapshot: Mapping[str, Any] | None = None,
         where: str = "the snapshot",
+        *,
+        is_kept: bool = False,
     ) -> None:
-        """`where` names what the snapshot was read from, for errors."""
+        """`where` names what the snapshot was read from, for errors; `is_kept` is whether another run may come."""
         self._is_stopping = False
         self._stopping_since = 0.0
         self._is_draining = False
-        fields = None if snapshot is None else open_snapshot(snapshot, "local_job", 3)
+        fields = None if snapshot is None else open_snapshot(snapshot, "local_job", 4)
+        self._job_id = fields["job_id"] if fields is not None else uuid.uuid4().hex if is_kept else ""
+        # For sinks a whole run is one batch. One that was not saved comes again as another.
+        self._batch = BatchId(0 if fields is None else fields["num_runs"], uuid.uuid4().hex)
         runner = None
         if fields is None:
             self.plan = lower(graph, options.plan_options(has_workers=False))
@@ -56,6 +60,7 @@ class LocalJob:
             runner,
             real_clock=real_clock if options.clock is wall_clock else options.clock,
             should_stop=self._must_stop,
+            job_id=self._job_id,
         )
         self._alignment = SourceAlignment(self.plan, self.runner, options.clock)
         self._feeder = Feeder(
@@ -71,7 +76,7 @@ class LocalJob:
     ) -> Mapping[str, Any]:
         """Check that the program can go on from a snapshot. Returns that of the runner, for the parallelism of now."""
         saved = ProgramRecord.of_plain(fields["program"])
-        options = with_saved_groups(options, saved)
+        options = with_saved_groups(options, saved, graph.default_parallelism)
         before = lower(graph_as_saved(graph, saved), options)
         program, migrations = check_program(saved, ProgramRecord.of(before), where)
         self.plan = lower(graph, options)
@@ -90,7 +95,7 @@ class LocalJob:
         sinks = self.runner.sinks
         sinks.open()
         try:
-            sinks.begin_batch(_BATCH)
+            sinks.begin_batch(self._batch)
             self._feeder.start()
             while not self._is_stopping and not self._feeder.has_ended:
                 self._step()
@@ -99,7 +104,7 @@ class LocalJob:
             self._feeder.stop()
             self.runner.prepare_commit()
             self.runner.close()
-            sinks.commit_batch(_BATCH)
+            sinks.commit_batch(self._batch)
         except BaseException:
             self._feeder.stop()
             self.runner.abandon()
@@ -125,7 +130,9 @@ class LocalJob:
         """Everything needed to go on, taken between two batches."""
         return make_snapshot(
             "local_job",
-            3,
+            4,
+            job_id=self._job_id,
+            num_runs=int(self._batch) + 1,
             program=self._program.plain() | {"has_ended": not self._is_stopping},
             runner=self.runner.snapshot(),
             feeder=self._feeder.snapshot(),

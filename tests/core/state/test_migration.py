@@ -16,7 +16,7 @@ from tidegate.datastream.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from tidegate.errors import InvalidTypeError, SnapshotError, UserCodeError
+from tidegate.errors import InvalidTypeError, InvalidValueError, SnapshotError, UserCodeError
 from tidegate.testing import ManualClock
 
 
@@ -84,6 +84,23 @@ def test_only_state_of_the_type_that_the_function_is_for_is_made_over() -> None:
     as_list = ListStateDescriptor("total", Types.INT()).migrate_from(Types.INT(), str)
     with pytest.raises(SnapshotError, match="it was value state and is list state now"):
         kept.run(as_list, lambda state: state.get())
+
+
+def test_state_that_had_no_declared_type_is_made_over_too() -> None:
+    kept = Kept()
+    kept.run(ValueStateDescriptor("total"), lambda state: state.update(5))
+    text = ValueStateDescriptor("total", Types.STRING()).migrate_from(Types.INT(), lambda value: f"{value}!")
+    assert kept.run(text, lambda state: state.value()) == ["5!", "5!"]
+    assert kept.run(text, lambda state: state.value()) == ["5!", "5!"]
+
+
+def test_entries_of_a_map_that_would_take_the_place_of_others_are_refused() -> None:
+    kept = Kept()
+    kept.run(MapStateDescriptor("map", Types.INT(), Types.INT()), lambda state: state.put_all({1: 1, 2: 2, 11: 3}))
+    tens = MapStateDescriptor("map", Types.LONG(), Types.INT())
+    tens.migrate_from((Types.INT(), Types.INT()), lambda key, value: (key // 10, value))
+    with pytest.raises(InvalidValueError, match="two entries of one map the key 0, and one of them would be lost"):
+        kept.run(tens, lambda state: list(state.items()))
 
 
 def test_a_function_that_fails_says_for_what() -> None:

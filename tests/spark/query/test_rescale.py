@@ -259,6 +259,12 @@ def kill_at_every_step(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
             patched.setattr(owner, name, killed_behind(getattr(owner, name)))
             with pytest.raises(KilledError):
                 rescale(spark, folder, 1)
+        if name == "repartition":
+            # As if it had been killed before Spark had committed its own batch.
+            commits = folder / "checkpoint" / "query" / "commits"
+            last = max(int(path.name) for path in commits.glob("[0-9]*"))
+            for path in [commits / str(last), *commits.glob(f".{last}.*")]:
+                path.unlink()
         with pytest.raises(SnapshotError, match="being rescaled to parallelism 1, which has not ended"):
             run(spark, folder, 4, lambda: True)
         with pytest.raises(SnapshotError, match="being rescaled to parallelism 1, which must end first"):

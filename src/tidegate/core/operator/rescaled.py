@@ -16,6 +16,7 @@ from tidegate.core.state.snapshot import Snapshot
 from tidegate.core.state.timers import TimerQueue
 from tidegate.core.time.millis import MAX_TIME
 from tidegate.core.watermark.records import WatermarkStatus
+from tidegate.errors import SnapshotError
 
 
 class SavedOperator(NamedTuple):
@@ -62,13 +63,25 @@ def _share_task(
     into = [state.blobs for state in states]
     owns = spec.share_own([one.snapshot["own"] for one in saved], [one.state.blobs for one in saved], into, groups)
     fired = shared_counts([one.snapshot["num_fired_timers"] for one in saved], len(states))
-    formats: dict[str, Any] = {}
-    for one in saved:
-        formats |= one.snapshot["state_formats"]
+    formats = _common_formats(saved)
     return [
         {**lowest, "state_formats": formats, "num_fired_timers": number, "own": own, **state.save()}
         for state, own, number in zip(states, owns, fired, strict=True)
     ]
+
+
+def _common_formats(saved: Sequence[SavedOperator]) -> dict[str, Any]:
+    """What the states of a function mean. Where it declares one late, some subtasks may not have migrated it yet."""
+    formats: dict[str, Any] = {}
+    for one in saved:
+        for name, declared in one.snapshot["state_formats"].items():
+            if formats.setdefault(name, declared) != declared:
+                raise SnapshotError(
+                    f"the state {name!r} has another type in some subtasks than in others, because its function "
+                    "declares it when it is first needed and not in open(); declare it in open(), and run the job once "
+                    "with the parallelism that it had"
+                )
+    return formats
 
 
 def _share_keys(old: OperatorState, states: Sequence[OperatorState], groups: KeyGroups) -> None:

@@ -105,13 +105,16 @@ class KeyedStateBackend:
             return
         declared = descriptor.state_format()
         saved = self._saved_formats.get(name)
+        earlier = descriptor.migrated_format()
         if saved is not None and (why := compare(saved, declared).refusal) is not None:
-            earlier = descriptor.migrated_format()
             if earlier is None or compare(saved, earlier).refusal is not None:
                 raise SnapshotError(
                     f"the checkpoint holds the state {descriptor.name!r}, but {why}; declare it as it was, say with "
                     "migrate_from(TYPE, FUNCTION) what becomes of it, or give it another name to begin with nothing"
                 )
+            migrate(self.store, name, descriptor)
+        elif saved is not None and earlier is not None and not saved.shared and compare(saved, earlier).refusal is None:
+            # Nobody had declared a type; the function says which one it was.
             migrate(self.store, name, descriptor)
         if saved is not None:
             # A type that is not declared for once is not forgotten.

@@ -8,7 +8,7 @@ from typing import Any
 from tidegate.core.state.descriptors import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from tidegate.core.state.keyed_store import KeyedStore
 from tidegate.core.state.ttl import Expiring
-from tidegate.errors import UserCodeError
+from tidegate.errors import InvalidValueError, UserCodeError
 
 
 def migrate(store: KeyedStore, name: str, descriptor: StateDescriptor) -> None:
@@ -27,6 +27,11 @@ def _migrated(stored: Any, descriptor: StateDescriptor, function: Callable[..., 
         entries = {}
         for key, value in stored.items():
             new_key, new_value = function(key, _plain(value))
+            if new_key in entries:
+                raise InvalidValueError(
+                    f"state {descriptor.name!r}: the function of migrate_from gives two entries of one map the key "
+                    f"{new_key!r}, and one of them would be lost; give each its own"
+                )
             entries[new_key] = _aged_as(value, new_value)
         return entries
     value = _plain(stored)

@@ -124,6 +124,9 @@ class SparkJob:
     def start(self) -> None:
         """Open the sinks and start the query. After a restart every subtask runs once, to say how far time is."""
         self._batches.open()
+        rescaling = self._program.rescaling
+        if rescaling is not None and rescaling.empty_batch is not None:
+            self._batches.take_empty(rescaling.empty_batch)
         if self._program.is_restart:
             self._feed.wake_everybody(self._program.num_retired)
         self._query.start()

@@ -26,18 +26,25 @@ _LOGGER = logging.getLogger("tidegate")
 def lowered(graph: StreamGraph, options: PlanOptions, folder: Path | None) -> PhysicalPlan:
     """The plan of a program that runs on Spark, with the key groups of its checkpoint if there is one."""
     record = None if folder is None else ProgramFile(folder).record
-    return lower(graph, options if record is None else with_saved_groups(options, record))
+    return lower(graph, options if record is None else with_saved_groups(options, record, graph.default_parallelism))
 
 
 @dataclass(frozen=True, slots=True)
 class RescaleRecord:
-    """A change of parallelism. `batch` is the last before it; that behind it is Spark's, and empty."""
+    """A change of parallelism. `batch` is the last before it."""
 
     number: int
     before: int
     after: int
     batch: int
     is_done: bool = False
+    empty_batch: int | None = None
+    """The one that Spark has made for it, without anything for the sinks; None where it had nothing to do."""
+
+    @property
+    def last_batch(self) -> int:
+        """The last batch that the checkpoint had when it was rescaled."""
+        return self.batch if self.empty_batch is None else self.empty_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,7 @@ class ProgramFile:
         """A rescale begins behind a batch, or goes on: from now on nobody can start the job until it has ended."""
         saved = self._load()
         assert saved is not None
+        # What is migrated was told before.
         self._program, _ = check_program(saved, ProgramRecord.of(before), f"checkpoint {self._folder}")
         if self.rescaling is None or self.rescaling.is_done:
             number = 1 if self.rescaling is None else self.rescaling.number + 1
@@ -140,10 +148,11 @@ class ProgramFile:
             )
         return self.rescaling
 
-    def end_rescale(self, after: PhysicalPlan) -> None:
+    def end_rescale(self, after: PhysicalPlan, last_batch: int | None) -> None:
         """The state is where the new subtasks find it."""
         assert self.rescaling is not None
-        self.rescaling = replace(self.rescaling, is_done=True)
+        empty = last_batch if last_batch != self.rescaling.batch else None
+        self.rescaling = replace(self.rescaling, is_done=True, empty_batch=empty)
         self._program = self._program.rescaled(after)
         self._save()
 
@@ -170,7 +179,7 @@ class ProgramFile:
     def _forget_rescaled(self) -> None:
         """Remove what a rescale has left, once a batch behind it is done: in the first every subtask takes its own."""
         commits = [int(path.name) for path in (self._folder / QUERY / "commits").glob("*") if path.name.isdigit()]
-        if self.rescaling is not None and max(commits, default=-1) > self.rescaling.batch + 1:
+        if self.rescaling is not None and max(commits, default=-1) > self.rescaling.last_batch:
             shutil.rmtree(self._folder / RESCALED, ignore_errors=True)
 
     def _check_new(self) -> None:

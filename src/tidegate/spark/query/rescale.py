@@ -5,6 +5,7 @@ What is done is written down first, so that a rescale that was killed goes on wh
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from tidegate.engine.lowering import PlanOptions, lower
 from tidegate.engine.program import ProgramRecord, check_program
 from tidegate.engine.rescaling import Rescaling, graph_as_saved, with_saved_groups
-from tidegate.errors import InvalidValueError, SnapshotError
+from tidegate.errors import SnapshotError
 from tidegate.graph.stream_graph import StreamGraph
 from tidegate.spark.query.batch_states import BatchStates
 from tidegate.spark.query.layout import QUERY, RESCALED, SINKS_STATE, SPOOL
@@ -34,6 +35,7 @@ from tidegate.spark.state.processor import STATE_NAME
 from tidegate.spark.state.rescaled_state import Dumping, Sharing
 from tidegate.storage.kept_file import PRIVATE, flush_folder, make_folder
 
+_LOGGER = logging.getLogger("tidegate")
 _ROWS_AT_ONCE: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _DUMPS: Final = "dumps"
 _COUNTS: Final = "stage int, subtask int, blobs long, bytes long"
@@ -59,19 +61,15 @@ class Rescale:
         saved = self._program.record
         if saved is None:
             raise SnapshotError(f"{folder} is no checkpoint of a job on Spark: it has no program.json")
-        options = with_saved_groups(options, saved)
-        groups = options.max_parallelism
-        if groups is not None and parallelism > groups:
-            raise InvalidValueError(
-                f"the checkpoint has {groups} key groups, so it cannot have {parallelism} subtasks; give at most "
-                f"{groups}, or begin a new checkpoint with set_max_parallelism"
-            )
+        options = with_saved_groups(options, saved, parallelism)
         self._saved = saved
         self.graph_before = self.as_saved(graph)
         """The program as it was: for what has to be ended before."""
         self._before = lower(self.graph_before, options)
         self._after = lower(replace(graph, default_parallelism=parallelism), options)
-        check_program(saved, ProgramRecord.of(self._before), f"checkpoint {folder}")
+        _, migrations = check_program(saved, ProgramRecord.of(self._before), f"checkpoint {folder}")
+        for sentence in migrations:
+            _LOGGER.warning("%s", sentence)
         self._rescaling = Rescaling(self._before, self._after)
         self._rescaling.check()
 
@@ -82,6 +80,12 @@ class Rescale:
     @property
     def is_settled(self) -> bool:
         """Whether nothing has to be ended with the old parallelism: a batch, or elements on their way to subtasks."""
+        known = self._program.last_rescale
+        if known is not None and not known.is_done:
+            # It was settled when the rescale began; a batch that is not ended is that of Spark's repartition.
+            return True
+        if not (self._folder / SPOOL).is_dir():
+            return self._last("offsets") == self._last("commits")
         position = last_position(self._query)
         waits = any(is_noted(path) and number >= position for number, path in spooled(self._folder / SPOOL))
         return not waits and self._last("offsets") == self._last("commits")
@@ -94,11 +98,12 @@ class Rescale:
         counts = (0, 0)
         if not shares.is_dir():
             counts = self._share(session, record, shares)
-        if num_partitions(self._query) != self._after.parallelism:
+        is_repartitioned = num_partitions(self._query) == self._after.parallelism
+        if not is_repartitioned or self._last("offsets") != self._last("commits"):
             with applied(session, STATE_SETTINGS):
                 repartition(session, self._query, self._after.parallelism)
         self._rescale_sinks(record)
-        self._program.end_rescale(self._after)
+        self._program.end_rescale(self._after, self._last("commits"))
         for old in shares.parent.iterdir():
             if old.name != shares.name:
                 shutil.rmtree(old, ignore_errors=True)
@@ -112,7 +117,7 @@ class Rescale:
                 "folder, and start with the parallelism that you want"
             )
         known = self._program.last_rescale
-        if known is not None and known.is_done and last <= known.batch + 1:
+        if known is not None and known.is_done and last <= known.last_batch:
             raise SnapshotError(
                 f"checkpoint {self._folder} was rescaled to parallelism {known.after} and has not run since; start it "
                 "once, and then rescale it"

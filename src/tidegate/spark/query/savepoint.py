@@ -54,6 +54,10 @@ def take_savepoint(checkpoint: Path, folder: Path, wait_seconds: float = _WAIT_S
     """
     if not (checkpoint / PROGRAM).exists():
         raise InvalidValueError(f"{checkpoint} is no checkpoint of a job on Spark: it has no {PROGRAM}")
+    if folder.resolve().is_relative_to(checkpoint.resolve()):
+        raise InvalidValueError(
+            f"{folder} is inside of the checkpoint, so every savepoint would hold those before it; give another folder"
+        )
     links = checkpoint / f".savepoint-{uuid.uuid4().hex}"
     ownership = Ownership(checkpoint)
     try:
@@ -69,6 +73,8 @@ def take_savepoint(checkpoint: Path, folder: Path, wait_seconds: float = _WAIT_S
 
 def list_savepoints(folder: Path) -> list[Savepoint]:
     """The savepoints below a folder, the oldest first."""
+    if not folder.is_dir():
+        raise InvalidValueError(f"there is no folder {folder}")
     found = [Savepoint.of(path.parent) for path in folder.glob("*/savepoint.json")]
     return sorted(found, key=lambda savepoint: savepoint.taken_at)
 
@@ -82,7 +88,11 @@ def restore_savepoint(path: Path, checkpoint: Path, *, undoes: bool) -> Savepoin
         )
     unfinished = checkpoint.with_name(f".{checkpoint.name}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
-    _copy(path / CONTENTS, unfinished)
+    if _copy(path / CONTENTS, unfinished) != savepoint.num_bytes:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise SnapshotError(
+            f"{path} is not whole: files of it are gone or were changed; restore all of it, or use another"
+        )
     ProgramFile(unfinished).mark_restored(str(path), undoes=undoes)
     if checkpoint.exists():
         checkpoint.rmdir()

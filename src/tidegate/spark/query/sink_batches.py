@@ -79,19 +79,29 @@ class SinkBatches:
     def function(self, *, is_remote: bool) -> Callable[[DataFrame, int], None]:
         """What Spark calls with each batch. A Connect server cannot call into this process, so it writes files."""
         if not is_remote:
-            self._sinks.clean_up()
+            self._clean_up()
             return self._take_rows
         self._from_server = BatchFolder(self._folder / BATCHES)
         self.is_running = True
         self.take()
-        self._sinks.clean_up()
+        self._clean_up()
         return self._from_server.writer(self._folder / QUERY)
+
+    def take_empty(self, batch_id: int) -> None:
+        """A batch of Spark's own, in which there was nothing for the sinks: they learn of its number."""
+        if batch_id > self._states.last_batch:
+            self._write([], BatchId(batch_id, batch_token(self._folder / QUERY, batch_id)))
 
     def take(self) -> None:
         """Take the batches that a server has written."""
         if self._from_server is not None:
             for batch, messages in self._from_server.waiting(self._states.last_batch):
                 self._write(messages, batch)
+
+    def _clean_up(self) -> None:
+        # Where it may come to a refusal, what lies there may be that of a run that goes on.
+        if self._undoes:
+            self._sinks.clean_up()
 
     def _take_rows(self, rows: DataFrame, batch_id: int) -> None:
         messages = self._collect(rows, batch_id)
