@@ -260,5 +260,5 @@ def test_sinks_that_cannot_be_are_refused(tmp_path: Path) -> None:
         RollingPolicy.default_rolling_policy(part_size=0)
     with pytest.raises(UnsupportedError, match="enable_compact: files are not compacted"):
         builder.enable_compact(None, None)
-    with pytest.raises(UnsupportedError, match="for_bulk_format: files are written by rows"):
+    with pytest.raises(UnsupportedError, match="for_bulk_format: writer factories are Java classes"):
         FileSink.for_bulk_format(str(tmp_path), None)

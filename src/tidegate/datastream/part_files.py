@@ -21,7 +21,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from tidegate.core.operator.sink import BatchId
 from tidegate.errors import ClosedError, DeliveryError, InvalidTypeError, InvalidValueError, SnapshotError
-from tidegate.storage.kept_file import KeptFile, flush_folder, flush_to_disk, make_folder, put_in_place
+from tidegate.storage.kept_file import KeptFile, flush_folder, flush_to_disk, make_folder, put_in_place, usable
 
 _LOGGER = logging.getLogger("tidegate")
 _MARK_LENGTH: Final = 12
@@ -159,8 +159,9 @@ class PartCommitter:
 
     def open(self) -> None:
         """Finish what a crash interrupted: what was committed gets its name."""
-        make_folder(self._names.folder)
-        self._read_journal()
+        with usable(self._names.folder, "FileSink: the folder"):
+            make_folder(self._names.folder)
+            self._read_journal()
         self._check_expected()
 
     def expect(self, batch: BatchId) -> None:

@@ -157,7 +157,16 @@ class Csv(FileFormat):
             ) as reader:
                 yield from reader
         except (pa.ArrowInvalid, KeyError) as error:
-            raise InvalidValueError(f"{part.path} is not the CSV that was declared: {error}") from error
+            raise InvalidValueError(
+                f"{part.path} is not the CSV that was declared: {error}{self._advice(str(error))}"
+            ) from error
+
+    def _advice(self, error: str) -> str:
+        if self.header and "does not exist in CSV file" in error:
+            return "; if its first line is not one of names, say header=False"
+        if "expected a zone offset" in error:
+            return "; declare times without a zone as timestamp_ntz"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
-from tidegate.errors import SnapshotError
+from tidegate.errors import InvalidValueError, SnapshotError
 from tidegate.storage.signing import check_signature, signature
 
 _HEADER: Final = re.compile(rb"tidegate ([a-z_]+) (\d+) ([0-9a-f]{8}) (\d+)(?: ([0-9a-f]{64}))?\n")
@@ -115,6 +116,18 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
     for path in reversed(missing):
         path.mkdir(mode, exist_ok=True)
         flush_folder(path.parent)
+
+
+@contextlib.contextmanager
+def usable(folder: Path, what: str) -> Iterator[None]:
+    """Where a folder is first used: one that this user cannot use is told as such."""
+    try:
+        yield
+    except (PermissionError, NotADirectoryError, FileNotFoundError) as error:
+        raise InvalidValueError(
+            f"{what} {folder} cannot be used: {error.strerror} ({error.filename}); choose another folder, or let this "
+            "user write there"
+        ) from error
 
 
 def flush_folder(folder: Path) -> None:

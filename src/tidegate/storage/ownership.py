@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tidegate.errors import ClosedError, SnapshotError
-from tidegate.storage.kept_file import PRIVATE, KeptFile, make_folder
+from tidegate.storage.kept_file import PRIVATE, KeptFile, make_folder, usable
 
 _HELD: Final[set[str]] = set()
 """The tokens of owners in this process."""
@@ -93,7 +93,15 @@ class Ownership:
 
     def take(self) -> None:
         """Make the checkpoint ours. One that another process runs is refused; from a dead one it is taken over."""
-        make_folder(self._folder, PRIVATE)
+        with usable(self._folder, "the checkpoint folder"):
+            make_folder(self._folder, PRIVATE)
+            self._take()
+        self._is_taken = True
+        _HELD.add(self._owner.token)
+        self._stopped.clear()
+        threading.Thread(target=self._beat, name="tidegate owner", daemon=True).start()
+
+    def _take(self) -> None:
         with self._alone():
             before = _file(self._path).load(_decode)
             if before is not None and before.is_alive(time.time() - self._path.stat().st_mtime):
@@ -102,10 +110,6 @@ class Ownership:
                     "would lose results: stop that one first, or use another folder"
                 )
             _file(self._path).write(json.dumps(asdict(self._owner)).encode())
-        self._is_taken = True
-        _HELD.add(self._owner.token)
-        self._stopped.clear()
-        threading.Thread(target=self._beat, name="tidegate owner", daemon=True).start()
 
     def stop_soon(self) -> None:
         """Let whoever asks the guard know that nothing new is to be begun."""

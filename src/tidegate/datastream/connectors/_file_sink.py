@@ -75,7 +75,9 @@ class FileSink(TwoPhaseSink):
 
     @staticmethod
     def for_bulk_format(base_path: str, writer_factory: Any) -> NoReturn:
-        raise UnsupportedError("for_bulk_format: files are written by rows; use for_row_format with an Encoder")
+        raise UnsupportedError(
+            'for_bulk_format: writer factories are Java classes; FileSink(path, "parquet") writes parquet files'
+        )
 
     class BaseBuilder:
         """What all builders of file sinks share."""

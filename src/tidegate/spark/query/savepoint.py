@@ -16,7 +16,7 @@ from typing import Any, Final
 from tidegate.errors import InvalidValueError, SnapshotError
 from tidegate.spark.query.layout import PROGRAM, QUERY
 from tidegate.spark.query.program_file import ProgramFile
-from tidegate.storage.kept_file import PRIVATE, KeptFile, flush_folder, flush_to_disk, make_folder
+from tidegate.storage.kept_file import PRIVATE, KeptFile, flush_folder, flush_to_disk, make_folder, usable
 from tidegate.storage.ownership import Ownership
 from tidegate.storage.pause import paused
 
@@ -88,6 +88,8 @@ def restore_savepoint(path: Path, checkpoint: Path, *, undoes: bool) -> Savepoin
         )
     unfinished = checkpoint.with_name(f".{checkpoint.name}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
+    with usable(checkpoint, "the checkpoint folder"):
+        make_folder(unfinished, PRIVATE)
     if _copy(path / CONTENTS, unfinished) != savepoint.num_bytes:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise SnapshotError(
@@ -147,6 +149,8 @@ def _keep(links: Path, folder: Path, *, was_running: bool) -> Savepoint:
     if program is None or not commits:
         raise SnapshotError("no batch of the job was ever done, so there is nothing to keep")
     now, batch = time.time(), max(commits)
+    with usable(folder, "the folder of savepoints"):
+        make_folder(folder, PRIVATE)
     path = folder / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-batch-{batch}-{uuid.uuid4().hex[:6]}"
     unfinished = path.with_name(f".{path.name}.new")
     num_bytes = _copy(links, unfinished / CONTENTS)
