@@ -95,13 +95,16 @@ class Rescale:
         check_session(session)
         record = self._begin()
         shares = self._folder / RESCALED / str(record.number)
+        with applied(session, STATE_SETTINGS):
+            return self._run(session, record, shares)
+
+    def _run(self, session: SparkSession, record: RescaleRecord, shares: Path) -> Rescaled:
         counts = (0, 0)
         if not shares.is_dir():
             counts = self._share(session, record, shares)
         is_repartitioned = num_partitions(self._query) == self._after.parallelism
         if not is_repartitioned or self._last("offsets") != self._last("commits"):
-            with applied(session, STATE_SETTINGS):
-                repartition(session, self._query, self._after.parallelism)
+            repartition(session, self._query, self._after.parallelism)
         self._rescale_sinks(record)
         self._program.end_rescale(self._after, self._last("commits"))
         for old in shares.parent.iterdir():

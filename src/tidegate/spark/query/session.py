@@ -24,6 +24,9 @@ STATE_SETTINGS: Final = {
     _PROVIDER: f"{_STATE_PACKAGE}.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    # Every version of state has a name of its own, which the commit knows. Without it a thread of Spark's that uploads
+    # the state of a query that has just ended may mix it into what another history begins with in the same folder.
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
 }
 """Settings of any query of ours, which Spark takes from the session when the query starts."""
 
