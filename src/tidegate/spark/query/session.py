@@ -18,6 +18,7 @@ from tidegate.errors import InvalidValueError
 from tidegate.spark.query.noise import quiet_children
 
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+_FORMAT: Final = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _STATE_PACKAGE: Final = "org.apache.spark.sql.execution.streaming.state"
 
 STATE_SETTINGS: Final = {
@@ -26,7 +27,7 @@ STATE_SETTINGS: Final = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # Every version of state has a name of its own, which the commit knows. Without it a thread of Spark's that uploads
     # the state of a query that has just ended may mix it into what another history begins with in the same folder.
-    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    _FORMAT: "2",
 }
 """Settings of any query of ours, which Spark takes from the session when the query starts."""
 
@@ -97,6 +98,9 @@ def query_settings(session: SparkSession, parallelism: int, *, has_frames: bool)
     settings = STATE_SETTINGS | {"spark.sql.shuffle.partitions": str(parallelism)}
     if "RocksDB" in provider:
         settings[_PROVIDER] = provider
+        if not provider.startswith(_STATE_PACKAGE):
+            # What formats that of a vendor knows is the vendor's affair.
+            del settings[_FORMAT]
     if has_frames and session.conf.get(_BATCH_BYTES, _DEFAULT_BATCH_BYTES) == _DEFAULT_BATCH_BYTES:
         settings[_BATCH_BYTES] = _NO_LIMIT
     return settings
