@@ -257,7 +257,9 @@ def test_an_operator_in_a_chain_is_a_subject() -> None:
 
 
 def test_an_operator_with_two_inputs_is_a_subject_with_its_own_keys() -> None:
-    connected = stream().key_by(0).connect(stream().key_by(0)).process(Both())
+    one = stream()
+    other = one._env.from_collection([("a", 0)])
+    connected = one.key_by(0).connect(other.key_by(0)).process(Both())
     harness = TwoInputHarness(connected)
     harness.process_element1(("a", 1), 0)
     harness.process_element2(("a", 2), 0)

@@ -1,13 +1,15 @@
-"""The columns that `agg(...)` gives, worked out from the columns it reads."""
+"""What is known of columns before a program runs: those that are read, and those that `agg(...)` gives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tidegate.common.typeinfo import SparkType, as_type
 from tidegate.core.aggregate.aggregate import Aggregate
+from tidegate.core.aggregate.totals import Mean, Stddev, Sum
 from tidegate.core.function.fields import Field, FieldKey
+from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.errors import InvalidValueError
 
 
@@ -15,6 +17,25 @@ def columns_of(type_info: Any) -> dict[Field, str] | None:
     """The columns of a stream and their types in Spark's words, None if they are not known."""
     fields = getattr(type_info.data_type, "fields", None) if isinstance(type_info, SparkType) else None
     return None if fields is None else {field.name: field.dataType.simpleString() for field in fields}
+
+
+_NO_NUMBERS: Final = ("string", "boolean", "binary", "array", "map", "struct")
+
+
+def check_timestamp_column(assigner: Any, type_info: Any) -> None:
+    """Refuse a column of timestamps that is not there, or can hold none."""
+    columns = columns_of(type_info)
+    if not columns or not isinstance(assigner, ColumnTimestampAssigner):
+        return
+    if assigner.column not in columns:
+        known = ", ".join(map(str, columns))
+        raise InvalidValueError(f"with_timestamp_column: there is no column {assigner.column!r}; there are {known}")
+    kind = columns[assigner.column]
+    if kind.startswith(_NO_NUMBERS):
+        raise InvalidValueError(
+            f"with_timestamp_column: the column {assigner.column!r} is a {kind}; it must be a timestamp, or a whole "
+            "number of milliseconds: cast it before"
+        )
 
 
 def described_key(selector: Any, key_type: Any, type_info: Any) -> str | None:
@@ -45,5 +66,10 @@ def aggregate_columns(type_info: Any, key_names: Sequence[str], aggregates: Mapp
             if column not in columns:
                 known = ", ".join(map(str, columns))
                 raise InvalidValueError(f"agg({name}=...): there is no column {column!r}; there are {known}")
+            if isinstance(aggregate, Sum | Mean | Stddev) and columns[column].startswith(_NO_NUMBERS):
+                raise InvalidValueError(
+                    f"agg({name}=...): {aggregate} needs numbers, and the column {column!r} is a {columns[column]}; "
+                    "cast it before"
+                )
         parts.append(f"`{name}` {aggregate.result_type(columns)}")
     return ", ".join(parts)

@@ -17,9 +17,8 @@ from tidegate.core.operator.spec import OperatorSpec
 from tidegate.core.state.descriptors import MapStateDescriptor
 from tidegate.core.watermark.assign_watermarks import AssignWatermarksSpec
 from tidegate.core.watermark.strategy import WatermarkStrategy
-from tidegate.core.watermark.timestamps import ColumnTimestampAssigner
 from tidegate.datastream._element_functions import CheckedKey, Projection, same
-from tidegate.datastream.aggregate_types import columns_of, described_key
+from tidegate.datastream.aggregate_types import check_timestamp_column, described_key
 from tidegate.datastream.data_stream_sink import DataStreamSink
 from tidegate.datastream.sinks import PrintSink
 from tidegate.errors import InvalidTypeError, InvalidValueError, UnsupportedError
@@ -122,10 +121,7 @@ class DataStream:
     def assign_timestamps_and_watermarks(self, watermark_strategy: Any, *, on_error: str = "fail") -> DataStream:
         """Give every element a timestamp, and the stream its watermarks, for each channel of the input."""
         spec = AssignWatermarksSpec(WatermarkStrategy.of(watermark_strategy), _check_on_error(on_error))
-        columns, assigner = columns_of(self.get_type()), spec.strategy.timestamp_assigner
-        if columns and isinstance(assigner, ColumnTimestampAssigner) and assigner.column not in columns:
-            known = ", ".join(map(str, columns))
-            raise InvalidValueError(f"with_timestamp_column: there is no column {assigner.column!r}; there are {known}")
+        check_timestamp_column(spec.strategy.timestamp_assigner, self.get_type())
         return self._pass("assign_timestamps_and_watermarks", spec, gives_timestamps=True)
 
     # Keys, windows, several streams
