@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -16,9 +16,13 @@ from tidegate.cli.failures import Debug, FailureError, MisuseError, reports_erro
 from tidegate.cli.interception import Intercepted, MakeJob, intercepted
 from tidegate.cli.program import ProgramArguments, ProgramPath, check_file, environment, run_program
 from tidegate.cli.run import CHECKPOINT_VARIABLE, RUNTIME_VARIABLE
+from tidegate.errors import SnapshotError
 
 if TYPE_CHECKING:
     from tidegate.spark.query.rescale import Rescale
+    from tidegate.storage.ownership import Ownership
+
+_ENDING_SECONDS: Final = 3.0
 
 
 class _FoundError(SystemExit):
@@ -57,10 +61,8 @@ def rescale(
         job = _job_of(file, arguments or (), checkpoint)
         options = job.env._job_options().plan_options(has_workers=True)
         change = Rescale(checkpoint, job.graph, options, parallelism)
-        # A job that runs is refused before anything else.
         ownership = Ownership(checkpoint)
-        ownership.take()
-        ownership.release()
+        _refuse_if_running(ownership)
         if not change.is_settled:
             say(f"the last batch of {checkpoint} was not ended: this is done first, as the job was")
             _settle(change, job, file, arguments or (), checkpoint)
@@ -75,6 +77,20 @@ def rescale(
         f"{checkpoint}: parallelism {done.before} -> {done.after}, {done.num_bytes / 1e6:.1f} MB of state shared out "
         f"in {time.monotonic() - began:.1f} s; start the job with parallelism {done.after} now"
     )
+
+
+def _refuse_if_running(ownership: Ownership) -> None:
+    """A job that runs is refused before anything is done; one that is about to end may do so."""
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while True:
+        try:
+            ownership.take()
+            break
+        except SnapshotError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+    ownership.release()
 
 
 def _job_of(file: Path, arguments: Sequence[str], checkpoint: Path) -> Intercepted:
