@@ -115,7 +115,7 @@ def test_a_damaged_file_is_named(job: Job, name: str, how: Callable[[bytes], byt
 def test_state_that_cannot_be_loaded_is_told(job: Job, how: Callable[[bytes], bytes]) -> None:
     job.restore()
     # Spark reads a snapshot, or the changes since the last one, whichever it can.
-    damage(job.checkpoint, ["query/state/1/*/1.changelog", "query/state/1/*/1.zip"], how)
+    damage(job.checkpoint, ["query/state/1/*/1_*.changelog", "query/state/1/*/1_*.zip"], how)
     with pytest.raises(SnapshotError, match=r"checkpoint .* cannot be read: .*start from a new checkpoint") as caught:
         job.run()
     assert str(job.checkpoint) in str(caught.value)
