@@ -150,35 +150,32 @@ def _by_progress(state: list[Any]) -> tuple[bool, int]:
     return not is_active, watermark
 
 
-def tasks_of(node: Planned, plan: PhysicalPlan) -> Iterator[PlannedTask]:
+def tasks_of(node: Planned, plan: PhysicalPlan) -> list[PlannedTask]:
     """The tasks whose subtasks are the channels that a node gives on."""
-    if isinstance(node, PlannedTask):
-        yield node
-    elif not isinstance(node, PlannedSource):
-        for edges in node.inputs:
-            for edge in edges:
-                yield from tasks_of(plan.by_number[edge.source], plan)
+    return [origin for origin in _origins(node, plan) if isinstance(origin, PlannedTask)]
 
 
-def sources_of(node: Planned, plan: PhysicalPlan) -> Iterator[PlannedSource]:
+def sources_of(node: Planned, plan: PhysicalPlan) -> list[PlannedSource]:
     """The sources whose channels a node gives on."""
-    if isinstance(node, PlannedSource):
+    return [origin for origin in _origins(node, plan) if isinstance(origin, PlannedSource)]
+
+
+def _origins(node: Planned, plan: PhysicalPlan) -> Iterator[PlannedSource | PlannedTask]:
+    """The nodes that the channels of a node begin at."""
+    if isinstance(node, PlannedSource | PlannedTask):
         yield node
-    elif not isinstance(node, PlannedTask):
-        for edges in node.inputs:
-            for edge in edges:
-                yield from sources_of(plan.by_number[edge.source], plan)
+        return
+    for edges in node.inputs:
+        for edge in edges:
+            yield from _origins(plan.by_number[edge.source], plan)
 
 
 def _channels_of(node: Planned, plan: PhysicalPlan) -> Iterator[tuple[str, int]]:
     """The channels that a node gives, each with the subtask that it comes from."""
-    if isinstance(node, PlannedSource):
-        for channel in node.source.expected_channels():
-            yield source_channel(node, channel), subtask_of_channel(node, channel)
-    elif isinstance(node, PlannedTask):
-        for subtask in range(node.parallelism):
-            yield subtask_channel(node, subtask), subtask
-    else:
-        for edges in node.inputs:
-            for edge in edges:
-                yield from _channels_of(plan.by_number[edge.source], plan)
+    for origin in _origins(node, plan):
+        if isinstance(origin, PlannedSource):
+            for channel in origin.source.expected_channels():
+                yield source_channel(origin, channel), subtask_of_channel(origin, channel)
+        else:
+            for subtask in range(origin.parallelism):
+                yield subtask_channel(origin, subtask), subtask

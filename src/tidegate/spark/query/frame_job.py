@@ -23,6 +23,7 @@ from tidegate.engine.plan import PhysicalPlan, Reading
 from tidegate.engine.result_table import ResultTable
 from tidegate.errors import InvalidValueError
 from tidegate.graph.stream_graph import StreamGraph
+from tidegate.spark.batch_log import COMMITS, last_batch
 from tidegate.spark.query.compiler import compile_plan
 from tidegate.spark.query.feed import POLL_SECONDS, Feed
 from tidegate.spark.query.frames import adopt
@@ -177,7 +178,7 @@ class _Feeding:
         every_key = group_keys(max(plan.parallelism, checkpoint.program.num_retired))
         self._spool = Spool(checkpoint.folder / SPOOL, every_key, last_position(self._query))
         self._spool.forget_failure()
-        self._num_commits = self._count_commits()
+        self._last_commit = last_batch(self._query, COMMITS)
         self._driver_reads = [node for node in plan.sources if node.reading is Reading.BY_DRIVER]
         self.feed = Feed(plan, options, run_id, self._write)
         self._feeder = self.feed.feeder(self._spool.note)
@@ -230,12 +231,9 @@ class _Feeding:
 
     def confirm(self) -> None:
         """The program is remembered when its first batch is done."""
-        if self._count_commits() > self._num_commits:
+        if last_batch(self._query, COMMITS) != self._last_commit:
             with contextlib.suppress(OSError):
                 self._checkpoint.program.confirm()
-
-    def _count_commits(self) -> int:
-        return max((int(path.name) + 1 for path in (self._query / "commits").glob("[0-9]*")), default=0)
 
 
 def _give_up_if_over(folder: Path) -> None:

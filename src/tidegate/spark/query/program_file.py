@@ -16,6 +16,7 @@ from tidegate.engine.program import ProgramRecord, check_program
 from tidegate.engine.rescaling import with_saved_groups
 from tidegate.errors import SnapshotError
 from tidegate.graph.stream_graph import StreamGraph
+from tidegate.spark.batch_log import COMMITS, OFFSETS, last_batch
 from tidegate.spark.query.layout import PROGRAM, QUERY, RESCALED
 from tidegate.spark.state.rescaled_state import RescaledState
 from tidegate.storage.kept_file import KeptFile
@@ -178,8 +179,8 @@ class ProgramFile:
 
     def _forget_rescaled(self) -> None:
         """Remove what a rescale has left, once a batch behind it is done: in the first every subtask takes its own."""
-        commits = [int(path.name) for path in (self._folder / QUERY / "commits").glob("*") if path.name.isdigit()]
-        if self.rescaling is not None and max(commits, default=-1) > self.rescaling.last_batch:
+        last = last_batch(self._folder / QUERY, COMMITS)
+        if self.rescaling is not None and last is not None and last > self.rescaling.last_batch:
             shutil.rmtree(self._folder / RESCALED, ignore_errors=True)
 
     def _check_new(self) -> None:
@@ -189,7 +190,7 @@ class ProgramFile:
                 f"checkpoint {self._folder} is of a job on the local runtime, which Spark cannot go on from; run it "
                 "there, or use another folder"
             )
-        if any((self._folder / QUERY / "offsets").glob("[0-9]*")):
+        if last_batch(self._folder / QUERY, OFFSETS) is not None:
             raise SnapshotError(
                 f"checkpoint {self._folder} has a query and no program.json, which says what its state means; put the "
                 "file back, or start from a new checkpoint"

@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tidegate.errors import SnapshotError, UnsupportedError
+from tidegate.spark.batch_log import OFFSETS, last_batch
 from tidegate.spark.query.session import is_remote
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -33,12 +34,12 @@ def check_session(session: SparkSession) -> None:
 
 def num_partitions(query: Path) -> int:
     """The number of state partitions of the last batch, by the log of offsets."""
-    batches = [int(path.name) for path in (query / "offsets").glob("*") if path.name.isdigit()]
-    lines = (query / "offsets" / str(max(batches))).read_text().splitlines()
+    path = query / OFFSETS / str(last_batch(query, OFFSETS))
+    lines = path.read_text().splitlines()
     for line in lines:
         try:
             settings = json.loads(line)["conf"]
         except (ValueError, KeyError, TypeError):
             continue
         return int(settings[_PARTITIONS])
-    raise SnapshotError(f"{query}/offsets/{max(batches)} does not say how many partitions there are; restore it")
+    raise SnapshotError(f"{path} does not say how many partitions there are; restore it")

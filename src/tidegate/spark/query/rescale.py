@@ -23,6 +23,7 @@ from tidegate.engine.program import ProgramRecord, check_program
 from tidegate.engine.rescaling import Rescaling, graph_as_saved, with_saved_groups
 from tidegate.errors import SnapshotError
 from tidegate.graph.stream_graph import StreamGraph
+from tidegate.spark.batch_log import COMMITS, OFFSETS, last_batch
 from tidegate.spark.query.batch_states import BatchStates
 from tidegate.spark.query.layout import QUERY, RESCALED, SINKS_STATE, SPOOL
 from tidegate.spark.query.program_file import ProgramFile, RescaleRecord
@@ -85,10 +86,10 @@ class Rescale:
             # It was settled when the rescale began; a batch that is not ended is that of Spark's repartition.
             return True
         if not (self._folder / SPOOL).is_dir():
-            return self._last("offsets") == self._last("commits")
+            return self._has_ended_last_batch
         position = last_position(self._query)
         waits = any(is_noted(path) and number >= position for number, path in spooled(self._folder / SPOOL))
-        return not waits and self._last("offsets") == self._last("commits")
+        return not waits and self._has_ended_last_batch
 
     def run(self, session: SparkSession) -> Rescaled:
         """Rescale; what was done by one that was killed is not done again."""
@@ -103,17 +104,17 @@ class Rescale:
         if not shares.is_dir():
             counts = self._share(session, record, shares)
         is_repartitioned = num_partitions(self._query) == self._after.parallelism
-        if not is_repartitioned or self._last("offsets") != self._last("commits"):
+        if not is_repartitioned or not self._has_ended_last_batch:
             repartition(session, self._query, self._after.parallelism)
         self._rescale_sinks(record)
-        self._program.end_rescale(self._after, self._last("commits"))
+        self._program.end_rescale(self._after, last_batch(self._query, COMMITS))
         for old in shares.parent.iterdir():
             if old.name != shares.name:
                 shutil.rmtree(old, ignore_errors=True)
         return Rescaled(self._before.parallelism, self._after.parallelism, *counts)
 
     def _begin(self) -> RescaleRecord:
-        last = self._last("commits")
+        last = last_batch(self._query, COMMITS)
         if last is None:
             raise SnapshotError(
                 f"no batch of the job in {self._folder} was ever done, so there is nothing to rescale; remove the "
@@ -173,8 +174,9 @@ class Rescale:
             states = BatchStates(path, {})
             states.save(record.batch, self._rescaling.sinks(states.last))
 
-    def _last(self, log: str) -> int | None:
-        return max((int(path.name) for path in (self._query / log).glob("*") if path.name.isdigit()), default=None)
+    @property
+    def _has_ended_last_batch(self) -> bool:
+        return last_batch(self._query, OFFSETS) == last_batch(self._query, COMMITS)
 
 
 def _dump_rows(dumping: Dumping, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

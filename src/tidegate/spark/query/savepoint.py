@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tidegate.errors import InvalidValueError, SnapshotError
+from tidegate.spark.batch_log import COMMITS, last_batch
 from tidegate.spark.query.layout import PROGRAM, QUERY
 from tidegate.spark.query.program_file import ProgramFile
 from tidegate.storage.kept_file import PRIVATE, KeptFile, flush_folder, flush_to_disk, make_folder, usable
@@ -145,10 +146,10 @@ def _files_of(checkpoint: Path) -> Iterator[Path]:
 def _keep(links: Path, folder: Path, *, was_running: bool) -> Savepoint:
     """Copy what was linked, for good."""
     program: dict[str, Any] | None = ProgramFile(links).content
-    commits = [int(path.name) for path in (links / QUERY / "commits").glob("*") if path.name.isdigit()]
-    if program is None or not commits:
+    batch = last_batch(links / QUERY, COMMITS)
+    if program is None or batch is None:
         raise SnapshotError("no batch of the job was ever done, so there is nothing to keep")
-    now, batch = time.time(), max(commits)
+    now = time.time()
     with usable(folder, "the folder of savepoints"):
         make_folder(folder, PRIVATE)
     path = folder / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-batch-{batch}-{uuid.uuid4().hex[:6]}"

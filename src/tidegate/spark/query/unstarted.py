@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from tidegate.spark.batch_log import COMMITS, OFFSETS, last_batch
+
 
 def forget_unstarted(query: Path) -> None:
     """Remove the checkpoint of a query of which no batch was ever begun.
@@ -22,4 +24,4 @@ def forget_unstarted(query: Path) -> None:
 
 def has_begun(query: Path) -> bool:
     """Whether a batch of a query was ever begun."""
-    return any(path.name.isdigit() for log in ("offsets", "commits") for path in (query / log).glob("*"))
+    return any(last_batch(query, log) is not None for log in (OFFSETS, COMMITS))

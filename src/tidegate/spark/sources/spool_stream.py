@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 
 from tidegate.engine.plan import PhysicalPlan, PlannedSource, PlannedTask
 from tidegate.errors import SnapshotError
+from tidegate.spark.batch_log import OFFSETS, last_batch
 from tidegate.spark.sources.packet_stream import PacketStreamReader, Positions
 from tidegate.spark.sources.spool import is_noted, raise_failure, read_rows, spooled
 from tidegate.spark.wire.packets import record_batch
@@ -40,8 +41,8 @@ def last_position(query: Path) -> int:
 
     If the log is damaged Spark says so when the query starts.
     """
-    numbers = [int(path.name) for path in (query / "offsets").glob("*") if path.name.isdigit()]
-    lines = (query / "offsets" / str(max(numbers))).read_bytes().splitlines() if numbers else []
+    last = last_batch(query, OFFSETS)
+    lines = [] if last is None else (query / OFFSETS / str(last)).read_bytes().splitlines()
     for line in lines:
         with contextlib.suppress(ValueError, KeyError, TypeError):
             return int(json.loads(line)[SpoolStreamReader.counts][_FILES])

@@ -1,8 +1,9 @@
-"""The blobs of a subtask in a file for a while: written once, from front to back, and found by name."""
+"""The blobs of a subtask outside of the state store: one behind the other, each with its name before it."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
@@ -11,6 +12,22 @@ from tidegate.storage.signing import unseal
 
 _HEAD: Final = struct.Struct("<IQ")
 """The length of a name, and that of what it names."""
+
+
+def framed(name: str, data: bytes) -> bytes:
+    """A blob as it stands among others."""
+    encoded = name.encode()
+    return _HEAD.pack(len(encoded), len(data)) + encoded + data
+
+
+def unframed(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """The blobs that stand one behind the other."""
+    position = 0
+    while position < len(data):
+        name_length, length = _HEAD.unpack_from(data, position)
+        begin = position + _HEAD.size + name_length
+        yield data[position + _HEAD.size : begin].decode(), data[begin : begin + length]
+        position = begin + length
 
 
 class DumpWriter:
@@ -25,9 +42,7 @@ class DumpWriter:
     def put(self, name: str, data: bytes) -> None:
         self.num_blobs += 1
         self.num_bytes += len(data)
-        encoded = name.encode()
-        self._file.write(_HEAD.pack(len(encoded), len(data)) + encoded)
-        self._file.write(data)
+        self._file.write(framed(name, data))
 
     def close(self) -> None:
         self._file.close()

@@ -28,13 +28,14 @@ from tidegate.engine.state import StateBackend
 from tidegate.errors import SnapshotError
 from tidegate.spark.state.blob_state import BlobState
 from tidegate.spark.state.blobs import state_of
-from tidegate.spark.state.dump import Dump, DumpWriter
+from tidegate.spark.state.dump import Dump, DumpWriter, framed, unframed
 from tidegate.spark.state.saved_subtask import SUBTASK, SavedState, decode_subtask, encode_subtask
 from tidegate.storage.kept_file import KeptFile
 from tidegate.storage.signing import unseal
 
 _PART_BYTES: Final = 32 * 1024 * 1024
-_RECORD: Final = struct.Struct("<IQ")
+_COUNT: Final = struct.Struct("<I")
+"""How many files a subtask has, at the beginning of the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +47,18 @@ class RescaledState:
 
     def blobs(self, stage: int, subtask: int) -> Iterator[tuple[str, bytes]]:
         """The blobs of a subtask."""
-        first = _part_file(Path(self.folder), stage, subtask, 0)
-        data = first.read()
-        if data is None:
-            first.refuse("it is gone, and its subtask has not begun with what it holds")
-        (count,) = _COUNT.unpack_from(data)
-        yield from _decoded(data[_COUNT.size :])
+        first = self._part(stage, subtask, 0)
+        yield from unframed(first[_COUNT.size :])
+        (count,) = _COUNT.unpack_from(first)
         for number in range(1, count):
-            part = _part_file(Path(self.folder), stage, subtask, number)
-            more = part.read()
-            if more is None:
-                part.refuse("it is gone, and its subtask has not begun with what it holds")
-            yield from _decoded(more)
+            yield from unframed(self._part(stage, subtask, number))
 
-
-_COUNT: Final = struct.Struct("<I")
-"""How many files a subtask has, at the beginning of the first."""
+    def _part(self, stage: int, subtask: int, number: int) -> bytes:
+        file = _part_file(Path(self.folder), stage, subtask, number)
+        data = file.read()
+        if data is None:
+            file.refuse("it is gone, and its subtask has not begun with what it holds")
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,23 +163,13 @@ def _write_parts(folder: Path, stage: int, subtask: int, blobs: dict[str, bytes]
         if size > _PART_BYTES:
             parts.append([])
             size = 0
-        encoded = name.encode()
-        parts[-1] += [_RECORD.pack(len(encoded), len(data)), encoded, data]
+        parts[-1].append(framed(name, data))
         size += len(data)
     # The first is written last: it says how many there are.
     for number, part in reversed(list(enumerate(parts))):
         head = [_COUNT.pack(len(parts))] if number == 0 else []
         _part_file(folder, stage, subtask, number).write(b"".join(head + part))
     return sum(map(len, blobs.values()))
-
-
-def _decoded(data: bytes) -> Iterator[tuple[str, bytes]]:
-    position = 0
-    while position < len(data):
-        name_length, length = _RECORD.unpack_from(data, position)
-        begin = position + _RECORD.size + name_length
-        yield data[position + _RECORD.size : begin].decode(), data[begin : begin + length]
-        position = begin + length
 
 
 class _Nowhere:
